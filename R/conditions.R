@@ -1,4 +1,4 @@
-# Every error: stop_*() raise conditions of class kernops_error and a subclass.
+# All errors of the package: the functions stop_*() raise conditions of class kernops_error and a subclass.
 
 #' @importFrom rlang abort caller_env %||%
 NULL
@@ -43,7 +43,7 @@ short_quotes <- function(message) {
   sub(" $", "", gsub("(\\S{120})\\S+", "\\1...", paste(parts, collapse = "`"), perl = TRUE))
 }
 
-# Called by the C++ border, with plain text.
+# C++ code calls this function to raise an error, with plain text.
 stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
 }
@@ -55,12 +55,12 @@ users_call <- function() {
   frames <- sys.frames()
   from <- sys.parents()[before]
   ours <- vapply(frames[before], function(frame) identical(topenv(frame), topenv()), NA)
-  applied <- vapply(sys.calls()[before], function(call) identical(call[[1]], quote(FUN)), NA) # by lapply()
+  applied <- vapply(sys.calls()[before], function(call) identical(call[[1]], quote(FUN)), NA) # calls made by lapply()
   entries <- which(ours & !c(FALSE, ours)[from + 1] & !applied)
   if (length(entries)) without_data(sys.call(entries[[length(entries)]]))
 }
 
-# S4 and do.call() put values of arguments into the call: only names and single numbers are kept.
+# Calls by S4 and do.call() contain the values of arguments, which may be large: only names and single numbers are kept.
 without_data <- function(call) {
   if (!is.call(call) || !is.symbol(call[[1]])) return(NULL)
   short <- function(x) if (is.language(x) || is.atomic(x) && length(x) == 1 && !is.object(x)) x else quote(...)
@@ -77,7 +77,7 @@ stop_memory <- function(bytes = NA) {
                               if (!is.null(size)) paste0(": R could not allocate ", size)))
 }
 
-# Stops where `bytes` cannot be allocated.
+# Stops if `bytes` cannot be allocated.
 check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
 
 # Checks one of several choices; the vector of all choices, which is the default, stands for the first.
@@ -99,7 +99,7 @@ check_flag <- function(x, name, call = caller_env()) {
   stop_kernops("input", paste0("{.arg {name}} must be TRUE or FALSE, not ", shown(x), "."), call = call)
 }
 
-# An error about `arguments` in dots that no function uses. `what` may be marked up.
+# An error about `arguments` in dots that no function uses. `what` may contain markup of cli.
 stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
   names <- setdiff(names(arguments), "")
   similar <- unique(unlist(lapply(names, similar_name, known)))

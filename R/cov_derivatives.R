@@ -1,18 +1,19 @@
 # Covariances of linear functionals of the field: values and directional derivatives.
 #
-# A point of such a model has further columns behind those of the covariance: its share c of the value of the field, and
-# a direction v, so that it stands for the functional c f(x) + v' grad f(x). The covariance of two points is the
-# functional of x applied to that of y of the covariance: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, with the
-# derivatives D in the directions of the points. A jet of a covariance has the texts of these four.
+# In such a model, the columns of the covariance are followed by the factor c of the value of the field and by a
+# direction v: a point represents the functional c f(x) + v' grad f(x). The covariance of two points follows if the
+# functionals of x and of y are applied to the covariance k: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, with the
+# derivatives D in the directions of the points. A jet of a covariance is a list of the texts of k, D_x k, D_y k and D_x
+# D_y k.
 #
-# `derivatives` of a kernel describes how its field is differentiated. NULL: it is not differentiable. "symbolic": the
-# formula is smooth in the coordinates. A function, for a formula in the distance Sqrt(q): it has arguments of the
-# formula, and returns the texts of the first and second derivatives with respect to q. The second one is multiplied by
-# derivatives of q, which are 0 at q = 0, so its value there must be a number. The formula may be a product: `apart`
-# then has a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which the text
-# depends.
+# `derivatives` of a kernel describes how its field is differentiated. NULL: the field is not differentiable.
+# "symbolic": the formula is smooth in the coordinates. A function, for a formula in the distance Sqrt(q): the function
+# has arguments of the formula, and returns the texts of the first and second derivatives with respect to q. The second
+# derivative is multiplied by derivatives of q, which are 0 at q = 0, so the second derivative must be finite at q = 0.
+# The formula may be a product: `apart` then has a `factor`, which is smooth, the `text` of the other factor, and the
+# squared `distance` on which the text depends.
 
-# The model of such points, in d coordinates; `width` is the number of columns before the functional.
+# The model of points with functionals; model$functional is the first column of the functional.
 with_functionals <- function(model, call = caller_env()) {
   for (leaf in leaves_of(model$covariance)) check_differentiable(leaf, call)
   model$covariance <- change_leaves(model$covariance, function(leaf, path) {
@@ -24,7 +25,8 @@ with_functionals <- function(model, call = caller_env()) {
   model
 }
 
-# The columns of points: those of values of the field, or of its derivative in the directions of the rows of v.
+# The columns of the functional for n points: values of the field if `direction` is 0, otherwise derivatives of the
+# field in the directions that are the rows of `direction`.
 functional_columns <- function(n, d, direction = matrix(0, n, d)) {
   cbind(as.numeric(rowSums(direction != 0) == 0), direction)
 }
@@ -128,7 +130,7 @@ derivative_text <- function(kernel, order) {
   as.function(c(formals(f), call("[[", whole, order)))
 }
 
-# Constants and fixed parameters become numbers; other arguments become their names.
+# The arguments of f for a leaf: constants and fixed parameters as numbers, other arguments as their names.
 arguments_of_text <- function(f, leaf) {
   words <- names(formals(f))
   stats::setNames(lapply(words, function(name) {

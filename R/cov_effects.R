@@ -1,11 +1,11 @@
-# The terms of a covariance that are random effects or smooths, in addition to its field: observations are X beta + B b
-# + field + noise. For each level of a term, its coefficients have the covariance S, a function of the parameters. A
-# smooth has one level; an effect of time has one level with a coefficient for each time.
+# The terms of a covariance that are random effects or smooths, in addition to the field of the covariance: observations
+# are X beta + B b + field + noise. For each level of a term, its coefficients have the covariance S, a function of the
+# parameters. A smooth has one level; an effect of time has one level with a coefficient for each time.
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
-# The terms of a sum that are effects, by their paths. Effects in products are fields, unless they are structures of
-# lmc() (cov_effect_structures.R).
+# The terms of a sum that are effects, named by their paths. Effects in products are fields, unless they are structures
+# of lmc() (cov_effect_structures.R).
 added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_terms(x)), effect_of_term))
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
@@ -24,7 +24,7 @@ field_part <- function(model) {
   leaves <- leaves_of(covariance)
   origin <- vapply(leaves, function(leaf) leaf$origin %||% "", "")
   path <- names(leaves)[match(model$parameters$leaf, origin)]
-  # known noise has no parameter, but a formula reads one
+  # noise with known variances has no parameter, but a formula needs at least one parameter
   rows <- if (all(is.na(path))) 1L else which(!is.na(path))
   field <- model
   field$covariance <- covariance
@@ -43,8 +43,9 @@ field_part <- function(model) {
 # The columns of points that the field reads.
 points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
 
-# The effects of a model, each with its `levels` at points u, its `rows` in theta, the parameters `of` the leaf there,
-# the number of its coefficients for each level, `size`, and `before`, the number of coefficients of earlier effects.
+# The effects of a model, each with its `levels` at points u; its `rows` in theta and, for each row, the parameter `of`
+# the leaf; the number `size` of its coefficients for each level; and `before`, the number of coefficients of earlier
+# effects.
 effects_of <- function(model, u) {
   effects <- added_effects(model$covariance)
   before <- 0
@@ -84,7 +85,7 @@ count_coefficients <- function(effects) {
   last$before + last$size * max(1, length(last$levels))
 }
 
-# The covariates of the coefficients of a level at points u.
+# The covariates that multiply the coefficients of a level, at points u.
 effect_covariates <- function(leaf, u) {
   covariates <- setdiff(leaf$dims, leaf$level)
   slopes <- unname(u[, covariates, drop = FALSE])
@@ -136,9 +137,9 @@ coefficient_covariance <- function(leaf) {
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }
 
-# B L at points u, as the numbers of columns and the entries of each point in these columns. Coefficients of levels and
-# times without observations come last. The smooths of the levels of a factor share their columns of entries, because a
-# point has one level.
+# The matrix B L at points u: for each point, the numbers of columns and the entries in these columns. Coefficients of
+# levels and times without observations come last. The smooths of the levels of a factor share their columns of entries,
+# because a point has one level.
 effect_entries <- function(effects, theta, u) {
   count <- count_coefficients(effects)
   blocks <- list()
@@ -160,7 +161,7 @@ family_of_levels <- function(effect) {
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
 }
 
-# The entries of a block, replaced by those of another block at points where the other block has entries.
+# The entries of a block; at points where the block `upper` has entries, its entries replace them.
 overlaid <- function(block, upper) {
   used <- colSums(upper$values != 0) > 0
   block$columns[, used] <- upper$columns[, used]

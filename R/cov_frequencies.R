@@ -1,9 +1,9 @@
 # Random frequencies of the covariances: draws from their spectral densities, at range 1.
 
 # Each function returns n frequencies in d dimensions, one per row, for the parameters and constants of a covariance.
-# Normal frequencies belong to the Gaussian covariance. Divided by the square root of a gamma variate they have a
-# multivariate t distribution and belong to Matern's covariance; multiplied by it, they belong to the rational quadratic
-# covariance.
+# Normal frequencies belong to the Gaussian covariance. Normal frequencies divided by the square root of a gamma variate
+# have a multivariate t distribution and belong to Matern's covariance; multiplied by this root, they belong to the
+# rational quadratic covariance.
 normal_frequencies <- function(n, d, about) normal_numbers(n, d)
 
 student_frequencies <- function(n, d, about) {
@@ -16,8 +16,8 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# Isotropic frequencies in `dims` dimensions, of which d are used: projections on planes and lines are isotropic as
-# well.
+# Isotropic frequencies in `dims` dimensions, of which d are used: a projection of an isotropic distribution on a plane
+# or a line is isotropic.
 in_all_directions <- function(radius, d, dims = 3) {
   direction <- matrix(stats::rnorm(dims * length(radius)), ncol = dims)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]
@@ -35,7 +35,8 @@ accepted <- function(n, proposal) {
 
 # The overlap of two balls of diameter 1 in `balls` dimensions is the triangular, circular, spherical or pentaspherical
 # covariance. The Fourier transform of a ball gives the length r = 2 z of a frequency the density of J(z)^2 / z, with J
-# the Bessel function of order balls / 2, which is below the density of a Cauchy variate up to a factor.
+# the Bessel function of order balls / 2. A constant times the density of a Cauchy variate bounds this density from
+# above.
 ball_frequencies <- function(n, d, about) {
   of <- about$balls
   order <- of / 2

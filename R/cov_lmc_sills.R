@@ -13,7 +13,7 @@ coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
   paste0("(", paste(columns, collapse = " + "), ")")
 }, screens = FALSE)
 
-# `sills`: B, or NULL. with_variables() adds the names of the variables of the response.
+# `sills`: the matrix B, or NULL. with_variables() adds the names of the variables of the response.
 coregion <- function(name, sills, diagonal, fixed) {
   leaf <- new_leaf(coregion_kernel, list(root = NULL))
   leaf[c("name", "diagonal", "fixed")] <- list(name, diagonal, if (fixed) "root" else character())
@@ -23,7 +23,7 @@ coregion <- function(name, sills, diagonal, fixed) {
 
 is_coregion <- function(leaf) leaf$kind == "leaf" && leaf$label == "lmc"
 
-# The entries of L and B: a data frame with their rows and columns.
+# The entries of L and B, as a data frame with the row and the column of each entry.
 sill_entries <- function(p, diagonal) {
   if (diagonal) return(data.frame(row = seq_len(p), column = seq_len(p)))
   entries <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)
@@ -38,7 +38,7 @@ root_matrix <- function(root, p, diagonal) {
 
 triangle_entries <- function(B, diagonal) B[as.matrix(sill_entries(nrow(B), diagonal))]
 
-# L of a matrix that may be singular: a column without a pivot is 0.
+# The lower triangular L of a matrix B = L L' that may be singular: a column without a pivot is 0.
 semidefinite_root <- function(B) {
   p <- nrow(B)
   L <- matrix(0, p, p)
@@ -49,7 +49,7 @@ semidefinite_root <- function(B) {
   L
 }
 
-# B of a leaf; NULL if it is unknown.
+# The matrix B of a leaf; NULL if B is unknown.
 sills_of <- function(leaf) {
   root <- leaf$parameters$root
   if (is.null(root) || anyNA(root)) return(leaf$sills)
@@ -136,7 +136,7 @@ coregions <- function(model, theta = model$parameters$value) {
 # The mean of the sills of a coregionalisation matrix, which equals the mean of the squares of the entries of L.
 mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
 
-# The terms among nugget and microscale whose sills are estimated.
+# The coregionalisation matrices of the nugget and the microscale term, if their sills are estimated.
 open_whites <- function(model) {
   open <- Filter(function(block) !all(model$parameters$fixed[block$rows]), coregions(model))
   intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))
@@ -151,8 +151,8 @@ with_signs <- function(model, theta) {
   theta
 }
 
-# theta at the mean of the matrices B of a and b, with weights 1 - t and t: different roots L of one matrix may be far
-# apart.
+# A theta between a and b: its matrices B are the means of those of a and b with weights 1 - t and t. The roots L are
+# not averaged, because different roots of one matrix may be far apart.
 mixed_sills <- function(model, theta, a, b, t) {
   Map(function(from, to) {
     mean <- (1 - t) * from$sills + t * to$sills
@@ -161,7 +161,7 @@ mixed_sills <- function(model, theta, a, b, t) {
   theta
 }
 
-# theta with entries of B instead of L, for users.
+# The parameters theta for users, with entries of B instead of L.
 reported <- function(model, theta) {
   theta <- in_data_units(model, theta)
   for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)
@@ -183,9 +183,9 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives with respect to L that the average information lacks. In some directions it has no curvature
-# where B = L L' is singular, as at many optima. With G = df / dB, which follows from df / dL = 2 G L column by column,
-# these second derivatives are 2 G for each column of L. Only positive curvature is added.
+# The second derivatives with respect to L that the average information lacks. Where B = L L' is singular, as at many
+# optima, the average information has no curvature in some directions. With G = df / dB, which follows from df / dL = 2
+# G L column by column, these second derivatives are 2 G for each column of L. Only positive curvature is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -203,10 +203,9 @@ root_curvature <- function(model, theta, gradient) {
   added
 }
 
-# If a column of L is 0, the derivatives with respect to this column vanish, wherever the optimum is. Derivatives with
-# respect to B near such a point show whether B should grow in the direction of the column: if so, this function returns
-# steps with the column along the steepest direction. Steps are in units of the search, and a quarter of the standard
-# deviations long.
+# If a column of L is 0, the derivatives with respect to this column vanish even away from an optimum. Derivatives with
+# respect to B show whether B should grow in a direction. If so, this function returns a step that sets the column to
+# the steepest direction, with length 1, 0.3 or 0.1 in the units of the search.
 grown_sills <- function(search) {
   point <- search$point
   for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {
@@ -233,7 +232,7 @@ grown_sills <- function(search) {
   }
 }
 
-# The symmetric G such that G L has this lower triangle; 0 where L has no pivot.
+# The symmetric matrix G such that the lower triangle of G L is `slope`; G is 0 where L has no pivot.
 sill_gradient <- function(L, slope) {
   p <- nrow(L)
   G <- matrix(0, p, p)
@@ -259,8 +258,8 @@ nugget_sills <- function(object) {
   if (length(nuggets)) nuggets[[1]]$sills else matrix(0, p, p)
 }
 
-# The mean products of the residuals of the variables, at places where both variables were observed, as standard
-# deviations and correlations.
+# The standard deviations and correlations of the residuals of the variables; a correlation uses the locations where
+# both variables were observed.
 variable_moments <- function(model, u, y) {
   p <- length(model$covariance$variables)
   variable <- u[, model$d + 1] + 1
@@ -275,7 +274,7 @@ variable_moments <- function(model, u, y) {
   list(sd = sd, correlation = correlation)
 }
 
-# Starting values of the open matrices: shares of the moments, given by a point of the unit cube.
+# Starting values of the estimated matrices: shares of the moments; the shares are given by a point of the unit cube.
 start_sills <- function(model, value, open, point) {
   blocks <- Filter(function(block) any(open[block$rows]), coregions(model))
   if (!length(blocks)) return(value)

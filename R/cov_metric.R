@@ -21,7 +21,8 @@ neighbour_coordinates <- function(model, theta, u, reference = u) {
   apart_by_group(place(u), model, u, function() place(reference))
 }
 
-# Adds a column that separates groups: points of other groups are farther away than all points of the same group.
+# Adds a column that separates groups, so that points of other groups are farther away than all points of the same
+# group.
 apart_by_group <- function(near, model, u, reference) {
   group <- group_of(model)
   if (is.null(group)) return(near)
@@ -31,7 +32,7 @@ apart_by_group <- function(near, model, u, reference) {
 
 group_of <- function(model) unlist(lapply(leaves_of(model$covariance), `[[`, "group"))[1] # NULL without groups
 
-# The parameters of each leaf, by name.
+# A list with the named parameters of each leaf.
 leaf_values <- function(model, theta) {
   leaves <- leaves_of(model$covariance)
   Map(function(leaf, path) {
@@ -39,7 +40,7 @@ leaf_values <- function(model, theta) {
   }, leaves, names(leaves))
 }
 
-# u A' with A' A = M; with a diagonal M, equal distances of a grid stay equal.
+# The points u A' with A' A = M; if M is diagonal, equal distances of a grid stay equal.
 linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)

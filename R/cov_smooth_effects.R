@@ -1,5 +1,5 @@
-# Smooths: functions of covariates by a penalised basis. The trend holds the unpenalised coefficients; the penalised
-# coefficients are random, a term of the covariance.
+# Smooths: functions of covariates by a penalised basis. The unpenalised coefficients belong to the trend; the penalised
+# coefficients are random, and a term of the covariance.
 
 #' Smooths
 #'
@@ -118,7 +118,7 @@ smooth_factors <- function(leaf, data) {
   lapply(factors, if (inherits(column$spec, "mrf.smooth.spec")) as.factor else factor)
 }
 
-# Smooths of factors alone are random effects, and so is bs = "re" with factors, unless `by` is a factor.
+# TRUE for smooths that have factors only, and for bs = "re" with factors, unless `by` is a factor.
 is_random_effect <- function(spec, factors) {
   among <- intersect(spec$term, names(factors))
   of_levels <- inherits(spec, c("fs.smooth.spec", "sz.smooth.spec")) && length(among) == length(spec$term)
@@ -195,8 +195,8 @@ of_level <- function(leaf, level) {
 smooth_kernel <- kernel("smooth", function(variance, x, y) sprintf("%s * (%s | %s)", variance, x, y), screens = FALSE,
                         mean_square = mean_square_of_covariates)
 
-# A leaf with one variance for each penalty; penalties are counted when there is a basis (settled_smooth()). Its label
-# is the label of mgcv.
+# A leaf with one variance for each penalty; the number of penalties is known once the basis exists (settled_smooth()).
+# The label of the leaf is the label that mgcv uses.
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
   need_package("mgcv", paste0("The smooth {.code ", label, "}"), call)
@@ -220,7 +220,7 @@ smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = cal
   leaf
 }
 
-# The user's variances, one for each penalty.
+# The leaf with the user's variances, one for each penalty.
 with_variances <- function(leaf, variance, fixed, call) {
   check_subset(fixed, "fixed", "variance", call)
   if (length(fixed) && is.null(variance)) {

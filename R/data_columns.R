@@ -1,5 +1,5 @@
-# Columns of the points beside the coordinates: numbers of groups and levels, covariates, and bases of smooths. Terms of
-# the covariance read them: `sees` of a leaf are such columns.
+# The columns of the points other than the coordinates: numbers of groups and levels, covariates, and bases of smooths.
+# Terms of the covariance read these columns: `sees` of a leaf is a list of them.
 #
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": values of the
@@ -8,13 +8,14 @@
 #              noise without a field, because points have at least one column
 #   formula    a one-sided formula, evaluated in the data
 #   what       the name of the column in messages
-#   values     of a level: the values of the fit (level_values.R), and `levels`, their labels
+#   values     of a level: the distinct values in the fit (level_values.R), and `levels`, the labels of these values
 #   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
-#   variables  of a smooth: its variables as expressions, whose values a row of the data has before there is a basis,
-#              and their `names`; `factors`, the variables that are numbers of levels; `by_level`, the level of the
-#              factor `by`; `among`, the factor of a random smooth; `label`, its call, and `title`, its name in results
-#   width      the number of columns of the points, if it is not 1
+#   variables  of a smooth: its variables as expressions, and their `names`; `factors`, the variables that are numbers
+#              of levels; `by_level`, the level of the factor `by`; `among`, the factor of a random smooth; `label`, its
+#              call, and `title`, its name in results. The column has the values of the variables until the basis is
+#              known
+#   width      the number of columns of the points, if different from 1
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
 # The group of gp(): a formula, the name of a variable, or an expression in variables of the data.
@@ -46,7 +47,7 @@ column_key <- function(column) {
   paste(c(column$kind, column$label %||% deparse1(column$formula[[2]]), column$by_level), collapse = " ")
 }
 
-# The values of columns at the rows of the data, as numbers; for smooths, the values of their variables.
+# The values of columns at the rows of the data, as numbers. A smooth has the values of its variables.
 column_values <- function(columns, data, n, call) {
   do.call(cbind, c(list(matrix(0, n, 0)), lapply(columns, values_of_column, data, n, call)))
 }
@@ -123,7 +124,7 @@ settled_columns <- function(columns, values, data, n, call) {
   c(list(columns = columns), columns_at_points(columns, lapply(settled, `[[`, "values"), nrow(values)))
 }
 
-# A column with its levels or its basis, and its values.
+# Adds the levels or the basis to a column, and returns the column and its values.
 settle_column <- function(column, values, data, n, call) {
   if (column$kind == "zero") return(list(column = column, values = values))
   if (column$kind == "predictor") return(settled_predictor(column, as.vector(values), data, n, call))
@@ -150,7 +151,7 @@ with_times <- function(column, used, data, n, call) {
   column
 }
 
-# The columns of new points, and the columns that these add to the trend.
+# The columns of new points, and the columns of the trend that belong to them.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
@@ -163,26 +164,27 @@ columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
     if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
   }, columns, values))
-  # with no rows, NULL would be a column
+  # if there are no rows, NULL would be taken for a column
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
   }
   list(values = bound("values"), trend = bound("trend"))
 }
 
-# Column numbers of adjacent blocks of these widths; a width of 0 counts as one column.
+# The column numbers of adjacent blocks with the given widths; a width of 0 counts as one column.
 split_widths <- function(widths) {
   widths <- pmax(as.integer(widths), 1L)
   Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
-# The positions of columns among the columns of points after the coordinates, by their keys.
+# The positions of columns among the columns of points that follow the coordinates; the names are the keys of the
+# columns.
 column_places <- function(columns) {
   stats::setNames(split_widths(vapply(columns, function(column) column$width %||% 1L, 1L)),
                   vapply(columns, column_key, ""))
 }
 
-# The covariance for points with these columns behind d coordinates; `group`: TRUE if the first column is the group.
+# The covariance for points with d coordinates followed by `columns`; `group`: TRUE if the first column is the group.
 placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   places <- column_places(columns)
@@ -207,8 +209,8 @@ placed <- function(covariance, d, columns, group, call) {
 # TRUE for a leaf whose last column has numbers of levels.
 has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
-# The column of a fit that a leaf reads last, such as its levels; for the basis of a smooth, the column that it reads
-# first.
+# The last column of a fit that a leaf reads, such as its levels; for the basis of a smooth, use the first column that
+# the leaf reads.
 settled_column <- function(leaf, object, column = leaf$sees[[length(leaf$sees)]]) {
   columns <- object$parts$columns
   columns[[match(column_key(column), vapply(columns, column_key, ""))]]
@@ -223,8 +225,8 @@ check_grouped <- function(covariance, call) {
 # The centred coordinates of the points, followed by their other columns.
 points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 
-# The columns in which observations must agree to be correlated by some term of the covariance; NULL if a term
-# correlates all observations.
+# The columns whose values must be equal for two observations to be correlated by a term of the covariance; NULL if a
+# term correlates all observations.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
   by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))
@@ -236,7 +238,7 @@ separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))
   block <- match(u[, by[[1]]], unique(u[, by[[1]]]))
-  # each level gets the smallest number within it, until numbers are constant within all levels
+  # each level gets the smallest block number of its observations, until the number is constant within all levels
   repeat {
     before <- block
     for (k in by) block <- stats::ave(block, u[, k], FUN = min)

@@ -1,22 +1,24 @@
-# The layout of observations: how rows of the data become observations, and results of observations become rows again.
+# The layout of observations: how rows of the data are converted to observations, and results of observations to rows.
 #
 #   single       an observation is a row
 #   several      an observation is a value of one of several variables, in the order of the variables. The layout has
-#                the `variables`; for each observation its number `variable` and the number of its `row`; the number of
-#                columns of points `beside` their coordinates; and the names of `idle` columns, which the trend lacks
+#                the `variables`; for each observation the number of its `variable` and of its `row`; the number of
+#                columns of points `beside` the coordinates; and the names of `idle` columns, which the trend does not
+#                have
 #   functionals  an observation is a value of the field, or a derivative: see data_functionals.R
 #   averages     an observation is a weighted sum of the field over points: see data_averages.R
 #
 # The verbs of a layout:
 #   expand(layout, points)                 new points, one for each row, as points of each variable in turn
 #   collapse(layout, table, ...)           a table of expanded points as a table of rows, with columns for each variable
-#   observation_sites(layout, u, parts)    observations with coordinates u, as the formula of a covariance reads them
-#   new_sites(layout, u, z, variable)      new points, as the formula reads them
+#   observation_sites(layout, u, parts)    the points of observations with coordinates u, with the columns that the
+#                                           formula of a covariance reads
+#   new_sites(layout, u, z, variable)      new points, with the columns that the formula reads
 #   observation_nodes(layout, center, which)  the points of averages around a centre, for the observations `which`, as
 #                                          targets without a trend; NULL if observations are values at points
 #   mean_columns(layout, n)                the trend of a mean for each variable
 #   keep_observations(layout, rows)        the layout of some of the observations
-#   observation_labels(layout, labels)     names of observations from those of rows
+#   observation_labels(layout, labels)     names of observations from the names of rows
 
 new_layout <- function(kind, ...) {
   structure(list(...), class = c(paste0("layout_", kind), if (kind == "means") "layout_single", "layout"))
@@ -41,8 +43,8 @@ keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels
 
 # The columns of points of several variables. After the coordinates in space come the number of the variable, from 0,
-# and two columns for the noise, which is common to observations of one row: the number of the row, and the standard
-# deviation in units of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
+# and two columns for the noise, which observations of one row share: the number of the row, and the standard deviation
+# in units of the nugget, which is 0 at points that are not observations. The columns `z` of effects come last.
 at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
   unname(cbind(u, variable - 1, row, scale, z))
 }
@@ -120,14 +122,14 @@ by_variable <- function(parts, call) {
   parts
 }
 
-# A block of columns for each variable.
+# The trend with a separate block of columns for each variable.
 trend_of_each <- function(x, variable, names) {
   all <- do.call(cbind, lapply(seq_along(names), function(k) x * (variable == k)))
   colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")
   all
 }
 
-# Values and derivatives, see data_functionals.R.
+# Layouts of values and derivatives, see data_functionals.R.
 
 expand.layout_functionals <- function(layout, points) {
   points$u <- as_functionals(layout, points$u)

@@ -1,4 +1,5 @@
-# The wall between the engine and the Gaussian-process layer: gp_, predict_, draws_, search_, lik_, vario_, cov_, data_.
+# The interface between the engine and the Gaussian-process layer, which has the files gp_, predict_, draws_, search_,
+# lik_, vario_, cov_ and data_.
 #
 # The engine uses no function of the layer above it. The layer uses the following functions of the engine and no others;
 # each line says what the function guarantees to the layer. tools/lint compares the lists with the code.
@@ -14,13 +15,13 @@
 #   kernel_solve             the solution of such a system, with its settings and checks
 #   solve_system             the solution for several right-hand sides, with convergence and residuals
 #   system_preconditioner    a preconditioner of one type
-#   best_preconditioner      the type that costs least
-#   remembered_graph         neighbours for preconditioners of the systems of a search
+#   best_preconditioner      the type with the lowest expected cost
+#   remembered_graph         neighbours for preconditioners, kept for all systems of a search
 #   probe_vectors            random vectors with the covariance of a preconditioner
-#   lanczos_logdet           log-determinants by solves for such vectors
-#   logdet_interval          intervals that contain them
+#   lanczos_logdet           log-determinants, from the solves for probe vectors
+#   logdet_interval          intervals that contain the log-determinants
 #   preconditioning          the product with the inverse of a preconditioner
-#   resident_points          points where an operator computes
+#   resident_points          points on the device where an operator computes
 #
 # Dense and sparse factors
 #   dense_factor             a matrix filled by a formula and factored in place
@@ -32,30 +33,31 @@
 # Small sets of points
 #   hold_sets                points, noise, values and neighbours, as C++ and a GPU hold them
 #   set_totals               log-determinant, products of whitened values and information over sets, as one vector
-#   set_moments              the numbers of such vectors, or of their sums, by name
+#   set_moments              the named parts of a vector of set_totals(), or of a sum of these vectors
 #   set_weights              the conditional distribution of each point given its neighbours
-#   set_weights_at           likewise for other points
-#   factored_rows            as set_weights() with derivatives, also for the residual of a low-rank approximation
+#   set_weights_at           the conditional distribution of other points given their neighbours
+#   factored_rows            weights as of set_weights(), with derivatives; also for the residual of a low-rank
+#                            approximation
 #   set_slopes               derivatives of weights and standard deviations
-#   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
-#   row_sparse               a matrix with few entries for each point, and its products with such a U
-#   held_responses           many responses at the same points: the optimum of each, and products at one theta
-#   neighbour_means          weighted sums over neighbours, and their transpose
-#   factors_inner            inner products of vectors with the derivatives of such weights
+#   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U with the weights of set_weights()
+#   row_sparse               a matrix with few entries for each point, and products of this matrix with U
+#   held_responses           many responses at the same points: the optimum of each response, and products at one theta
+#   neighbour_means          weighted sums over neighbours, and the transposed operation
+#   factors_inner            inner products of vectors with the derivatives of weights
 #   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
-#   joint_functions          the functions of such a distribution
+#   joint_functions          the functions of a joint distribution
 #
 # Orderings and distances
 #   vecchia_order            a permutation of points
 #   ordered_neighbours       the nearest earlier points of each point
 #   nearest_points           the nearest points of a query
 #   search_tree              a tree for several queries
-#   correlation_scales       the scale of each coordinate of a kernel known by its values
+#   correlation_scales       the scale of each coordinate, computed from values of a kernel
 
-# Functions that serve both sides: conditions, checks, progress, settings, text.
+# Functions for the engine and for the layer above it: conditions, checks, progress, settings, text.
 #   stop_kernops             a classed error with the call of the user
-#   refuse_arguments         an error about arguments that a method does not have
-#   stop_further_arguments   an error where a method received unknown arguments
+#   refuse_arguments         an error if a call has arguments that the method does not have
+#   stop_further_arguments   an error about unknown arguments in the dots of a method
 #   check_choice             one of some strings
 #   check_flag               TRUE or FALSE
 #   check_number             one number within limits
@@ -66,19 +68,19 @@
 #   check_memory             an error if a number of bytes cannot be allocated
 #   check_backend            a backend that can be used here
 #   check_precision          float64 or float32
-#   usable_backend           the backend of a fit, or the CPU where its GPU is missing
+#   usable_backend           the backend of a fit, or the CPU if the GPU of the fit is missing
 #   threads                  the number of threads
 #   shown                    a short text of a value
 #   similar_name             the name that a mistyped one resembles
-#   readable_text            text that every locale prints
+#   readable_text            text that can be printed in every locale
 #   code_text                paste0() that keeps numbers exact
 #   vector_text              numbers as a vector of a formula
 #   replace_names            a formula with other names
-#   tweedie_sums             sums over the numbers of gamma variables of Tweedie's density
+#   tweedie_sums             the sums in Tweedie's density, over the number of gamma variables
 #   first_numbers            numbers of keys in order of appearance
-#   level_key                keys that are equal where values are
-#   exact_digits             such keys across classes of numbers
-#   value_labels             labels that are equal where values are
+#   level_key                keys that are equal where values are equal
+#   exact_digits             keys of level_key() for numbers, which do not depend on the class
+#   value_labels             labels that are equal where values are equal
 #   with_bar                 code with a progress bar
 #   with_trees               code in which search_tree() and recalled() remember their last results
 #   recalled                 a result that depends on a key alone
@@ -86,16 +88,16 @@
 #   column_extents           the extent of each column
 #   column_sizes             the largest absolute value of each column
 #   columns_with_gaps        columns with an entry that is not finite
-#   chosen_columns           columns by their numbers, without a copy of all
+#   chosen_columns           columns with given numbers, without a copy of all columns
 #   moved_columns            columns, shifted and scaled
-#   gathered_rows            rows by their numbers
-#   orthonormal_columns      those of a decomposition by qr()
+#   gathered_rows            rows with given numbers
+#   orthonormal_columns      the orthonormal columns of a decomposition by qr()
 #   first_rows               the first row with the values of each row
-#   spaced_rows              the numbers of some rows, evenly spaced
+#   spaced_rows              the numbers of evenly spaced rows
 #   say_progress             a step of the bar
 #   part_of_bar              code whose steps move the bar from one fraction to another
 #   with_seed                code with separate random numbers
 #   random_signs             a matrix of signs
 #   normal_numbers           a matrix of normal numbers
-#   remembered               a function that keeps its results by its arguments
+#   remembered               a function that caches its results, one for each value of its arguments
 NULL

@@ -2,12 +2,12 @@
 # standard errors with twice as many neighbours.
 
 # The tolerable changes for n observations, see gp_control(): of the log-likelihood; of estimates and predictions, in
-# standard errors; and of standard errors, relative to themselves.
+# standard errors; and of standard errors, as relative changes.
 tolerable_changes <- function(n, tol) {
   tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
 }
 
-# The changes of a fit relative to the tolerable changes.
+# The changes of the results of a fit, divided by the tolerable changes.
 relative_changes_of <- function(object) {
   abs(object$vecchia$changes) / tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
 }
@@ -50,7 +50,8 @@ kept_neighbours <- function(likelihood, search, state, model) {
 }
 
 # Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. If observations are many
-# and noisy, new points are conditioned on them or, where that is more accurate, on values of the field at them.
+# and noisy, new points are conditioned on the observations or, if this is more accurate, on values of the field at the
+# observations.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL
@@ -66,7 +67,7 @@ with_prediction_changes <- function(fit) {
 
 compared_fit <- function(fit, theta) {
   none <- c(predictions = NA_real_, se = NA_real_)
-  # standard errors with iterative coefficients are solutions of conjugate gradients
+  # no comparison for iterative coefficients, because each standard error requires a solution by conjugate gradients
   changes <- if (fit$vecchia$all || isTRUE(fit$vecchia$iterative)) none else tryCatch({
     compared <- compared_parts(fit)
     count <- predicting_count(fit)
@@ -91,8 +92,8 @@ predicting_count <- function(fit) {
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
 }
 
-# The smallest sufficient number of neighbours: at least the number of local kriging, and doubled while predictions
-# change.
+# The smallest sufficient number of neighbours. The search starts at the number of local kriging and doubles the number
+# until predictions no longer change.
 enough_to_predict <- function(object, sites, count, max_count = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
@@ -136,8 +137,8 @@ near_sites <- function(object, sites) {
   replace(object, "data", list(data))
 }
 
-# The fit to representative observations, if there are many and these determine the trend, because the low-rank part of
-# VIF depends on all observations.
+# The fit to representative observations, if there are many observations and the representative ones determine the
+# trend. The low-rank part of VIF depends on all observations of a fit, so a smaller fit saves time.
 represented_fit <- function(object) {
   rows <- representative_rows(object$model, object$data, compared_points, object$how$control$seed)
   data <- rows_of_data(object$data, rows)
@@ -145,7 +146,8 @@ represented_fit <- function(object) {
   replace(object, c("data", "cell"), list(data, new_cell()))
 }
 
-# The changes of predictions with twice as many neighbours and the parameters `theta` that these give.
+# The changes of predictions if there are twice as many neighbours and the parameters are `theta`, the estimates with
+# twice as many neighbours.
 prediction_changes <- function(compared, theta) {
   pairs <- lapply(compared, function(part) {
     about <- part$fit$vecchia
@@ -171,7 +173,7 @@ field_moments <- function(object, sites) {
 }
 
 # Two root mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of the
-# ratios of standard errors. A site without a standard error is an observation.
+# ratios of standard errors. Sites whose standard error is 0 are observations.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))
@@ -180,9 +182,9 @@ change_of_moments <- function(before, after) {
   c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
 }
 
-# The fit itself; if predictions would factor the matrix of all observations, instead fits to up to four parts of the
-# data, each with the nearest observations of one observation. Fits with a family are represented by the normal
-# approximation of the posterior (finish_family()).
+# A list with the fit itself. If predictions would factor the matrix of all observations, the list instead has fits to
+# up to four parts of the data, each with the observations that are nearest to one observation. Fits with a family are
+# represented by the normal approximation of the posterior (finish_family()).
 parts_of_fit <- function(object, parts = 4, size = 500L) {
   if (is_observed_base(object)) return(list(object))
   object <- structure(replace(object, "family", list(NULL)), class = "gp")

@@ -1,6 +1,7 @@
-# The numbers of a fit: the data of the estimation problem, checked before the computation.
+# The numerical data of the estimation problem of a fit, checked before the computation.
 
-# The response minus its known mean, the trend that is left to estimate, centred coordinates, noise.
+# The data for the estimation: the response minus its known mean, the columns of the trend with unknown coefficients,
+# centred coordinates, noise.
 prepare_problem <- function(parts, model, known, estimate, call) {
   beta <- known$beta
   parts$x <- trend_columns(parts, beta, call)
@@ -15,7 +16,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# The columns of the trend; if known means come without a trend, one column for each variable.
+# The columns of the trend; if the user gave known means without a trend, one column for each variable.
 trend_columns <- function(parts, beta, call) {
   x <- parts$x
   if (is.null(beta)) return(x)
@@ -26,7 +27,7 @@ trend_columns <- function(parts, beta, call) {
                call = call)
 }
 
-# The observations around their centre, and the model in the unit of their coordinates.
+# The observations with centred coordinates, and the model in the unit of the coordinates.
 centred_problem <- function(parts, model, beta, estimate, call) {
   center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
     if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
@@ -51,14 +52,14 @@ observation_data <- function(parts, beta, center) {
 
 known_mean <- function(x, beta) if (is.null(beta)) 0 else if (ncol(x)) as.vector(x %*% beta) else beta
 
-# Checks an intrinsic covariance: only contrasts have a variance, the constant is unknown, and the likelihood is that of
-# contrasts.
+# Checks an intrinsic covariance: only contrasts have a variance, so the constant must be unknown and the likelihood
+# must be the likelihood of contrasts (REML).
 check_intrinsic <- function(x, beta, estimate, parts, model, call) {
   if (estimate == "ML") {
     stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
                  call = call)
   }
-  # each group needs a constant
+  # the trend needs a constant for each group
   group <- if (is.null(group_of(model))) rep(1, nrow(x)) else parts$z[, group_of(model) - model$d]
   constants <- outer(group, unique(group), `==`) * 1
   if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), constants)^2) < 1e-12 * nrow(x)) return(invisible())
@@ -73,7 +74,7 @@ origin_beside <- function(u) {
   column_ranges(u)[1, ] - ifelse(width > 0, width / 2, 1)
 }
 
-# Additional data of an estimate: bounds, and the detrended response, for starting values.
+# Adds the data that a search needs: bounds, and the detrended response for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
   seen <- if (!length(problem$model$functional)) data else rows_of_data(data, which(are_values(problem$model, data$u)))
@@ -159,7 +160,7 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  # with several variables, pairs are repeated
+  # with several variables, a pair of rows may occur several times
   pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")"))
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
@@ -168,12 +169,12 @@ check_duplicates <- function(data, model, call) {
 
 # A number for each point: equal numbers if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
-  # with several variables, the noise of an observation is a part of the formula
+  # with several variables, the noise of an observation is a term of the formula
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$kernel$text)
   parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
     seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
-    # rounded to the micrometre: longitudes of 180 and -180 coincide, as do all longitudes at a pole
+    # rounded to the micrometre, because longitudes of 180 and -180 coincide, as do all longitudes at a pole
     if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group], functional_part(model, u))
   })

@@ -6,7 +6,7 @@ setMethod("dim", "LazyTensor", function(x) {
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
-# The names of rows and columns are the names of the points along the axis.
+# The names of rows and columns are the names of the points along each axis.
 setMethod("dimnames", "LazyTensor", function(x) {
   names <- list(point_names(x, "i"), point_names(x, "j"))
   if (all(vapply(names, is.null, NA))) NULL else c(names, rep(list(NULL), length(dim(x)) - 2))
@@ -62,7 +62,7 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The tensor in which variables with the numbers of the points replace IndexI() and IndexJ().
+# The tensor with IndexI() and IndexJ() replaced by variables that have the numbers of the points.
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -83,7 +83,7 @@ points_at <- function(variables, axis, chosen) {
   })
 }
 
-# The values of single pairs: all variables run along i, with the points of the pairs.
+# The values of single pairs (i[k], j[k]): all variables are on axis i, with one point for each pair.
 pair_values <- function(x, i, j) {
   of <- numbered(x)
   stored <- vapply(of@variables, is_of_pairs, NA)
@@ -108,7 +108,7 @@ stored_values <- function(x) {
   array(complex(real = value[, , real], imaginary = value[, , real + 1]), size)
 }
 
-# An operator that stores the values of `formula` for all pairs, with the settings of the options.
+# An operator that stores the values of `formula` for all pairs. Its settings come from the options of the package.
 terms_kernel <- function(formula, args) {
   device <- check_device(NULL)
   kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(precisions, precisions),
@@ -121,8 +121,8 @@ check_has_data <- function(x, call = caller_env()) {
   }
 }
 
-# The block of some rows and columns, a matrix, or an array with the entries of vectors as its last dimension. The block
-# is computed along its longer side.
+# The block of some rows and columns, a matrix, or an array with the entries of vectors as its last dimension. A block
+# with fewer rows than columns is computed as a transposed block.
 block <- function(x, rows, columns) {
   if (!is.null(x@points$batches)) return(block_of_batches(x, rows, columns))
   last <- if (entries(x) > 1) 3
@@ -180,8 +180,8 @@ dense <- function(x, frame) {
 
 #' @export
 is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
-# Functions of R without methods call is.array(): diag() for objects other than matrices, and rowSums() and similar
-# functions of packages that do not import those of kernops.
+# This method is for functions of R that have no methods and call is.array(): diag() for objects other than matrices,
+# and rowSums() and similar functions in packages that do not import the functions of kernops.
 #' @export
 is.array.LazyTensor <- function(x) {
   caller <- sys.function(sys.parent())
@@ -215,8 +215,8 @@ check_column <- function(j, x) {
   positions(j, dim(x)[[2]], "column", point_names(x, "j"), call = NULL)
 }
 
-# Single entries. As for any matrix, K[k] counts down the columns, and K[cbind(i, j)] has the row and the column of each
-# entry, as diag() reads its entries.
+# Single entries. As for any matrix, k in K[k] numbers the entries column by column, and K[cbind(i, j)] has the entries
+# at rows i and columns j, which diag() uses.
 single_entries <- function(x, index) {
   pairs <- is.matrix(index) && ncol(index) == 2
   if (!pairs && entries(x) > 1) stop_entries(x)
@@ -255,7 +255,7 @@ setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
                call = NULL)
 })
 
-# Methods in Python's style: K$exp().
+# Calls in the style of Python, such as K$exp().
 setMethod("$", "LazyTensor", function(x, name) {
   stop_kernops("input", c("A {.cls LazyTensor} has no component {.field {name}}.",
                           i = "Operations are functions, as in {.code exp(K)} and {.code sum(K, \"j\")}."))

@@ -1,4 +1,4 @@
-# The contract of a likelihood: searches, fits and posterior draws use nothing else of a likelihood.
+# The contract of a likelihood: searches, fits and posterior draws use only these functions of a likelihood.
 #
 # A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
 # and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required. The
@@ -6,13 +6,15 @@
 # the feature. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and lik_laplace_vecchia.R implement
 # the contract; likelihood_for() chooses a likelihood by the method of a fit.
 
-# evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
-#                the variances; with `search` it has derivatives, and no value where that costs more than a step
-# dense          whether the value is that of a Cholesky factor of the whole matrix, free of approximations
+# evaluate(theta, profile, search)  the state at theta. With `profile`, the value is the minimum over all common factors
+#                of the variances. With `search`, the state has derivatives, but no value if the value costs more than a
+#                step of the search
+# dense          whether the value is exact, from a Cholesky factor of the whole matrix
 # costly         whether a value takes as long as a step of a search, so that candidates are not compared by values
-# subset_sizes() sizes of subsets that are searched before all observations: by the dense likelihood, and by this
-#                likelihood; 0 for none
-# sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
+# subset_sizes() two sizes of subsets of the observations, for preliminary searches with the dense likelihood and with
+#                this likelihood; 0 for no search
+# sufficient_precision(theta, precision)  the precision with which the likelihood continues, given the precision that
+#                the user set
 # suited_settings(theta)  the settings `method` and `neighbours` with which the likelihood continues, if it has a
 #                choice; else NULL
 # kept_factor()  the Cholesky factor that a fit keeps
@@ -23,8 +25,8 @@
 #   regroup(theta)         takes the nearest points at theta as neighbours
 #   double()               doubles the number of neighbours
 #   doubled(theta, state)  changes of the state by twice as many neighbours (lik_doubled.R); NULL if there are no more
-#   kept_neighbours(theta) the description of them that a fit keeps
-#   sets()                 the present sets
+#   kept_neighbours(theta) the description of the neighbours that a fit keeps
+#   sets()                 the current conditioning sets
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
@@ -34,23 +36,25 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {
   evaluate <- timed_function("field", evaluate)
-  # the value by which a search compares parameters: for a dense likelihood, rounding must not decide the comparison
+  # the value by which a search compares parameters; with search = TRUE, rounding errors of a dense likelihood do not
+  # decide the comparison
   value <- function(theta, profile = FALSE) evaluate(theta, profile, search = dense)$value
   structure(c(mget(names(formals())), value = value), class = "gp_likelihood")
 }
 
-# results        a list with `value`, -2 log-likelihood, and with numbers for predictions
+# results        a list with `value`, which is -2 log-likelihood, and with elements for predictions
 # gradient()     the derivatives of the value with respect to theta
-# information(profiled)  twice an information matrix of theta: average, expected or observed, depending on the
-#                method; of the value with the scale profiled out, or not. After gradient(), before the next evaluate().
+# information(profiled)  twice an information matrix of theta: average, expected or observed, depending on the method;
+#                with `profiled`, for the value with the scale profiled out. Callers call it after gradient() and before
+#                the next evaluate().
 # has_value      FALSE for a state with an estimated gradient but no value
 # estimate(theta)  the value at theta with its standard error `logdet_error`
 # rounding, resolution  the change of the log-likelihood by rounding, and the least difference that exceeds rounding
 # probes         the number of random vectors of an estimated gradient
-# noise()        the covariance matrix of such a gradient over draws of the probes
-# draw_probes(number)  draws other probes, for the states that follow
-# sharpen()      reduces the residuals of the probes; FALSE if that does not help
-# warn()         warns if this state should not be trusted
+# noise()        the covariance matrix of an estimated gradient over draws of the probes
+# draw_probes(number)  draws new probes for later states
+# sharpen()      reduces the residuals of the probes; FALSE if this is not possible
+# warn()         warns if the results of the state are unreliable
 new_state <- function(results, gradient, information, has_value = TRUE,
                       estimate = function(theta) list(value = results$value, logdet_error = 0), rounding = 0,
                       resolution = 0, probes = 0, noise = function() 0, draw_probes = function(number) invisible(),
@@ -60,8 +64,8 @@ new_state <- function(results, gradient, information, has_value = TRUE,
   structure(c(results, mget(setdiff(names(formals()), "results"))), class = "gp_likelihood_state")
 }
 
-# The state if the covariance matrix is not positive definite, as row `bad` shows. only_rounded(): TRUE if it would be
-# positive definite in float64.
+# The state if the covariance matrix is not positive definite; `bad` is the row where the factorisation failed.
+# only_rounded(): TRUE if it would be positive definite in float64.
 singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
   structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded), class = "gp_likelihood_state")
 }

@@ -1,9 +1,9 @@
 # Bounds for the exact likelihood of a fit, and for all results that are products with the inverse of the exact
 # covariance S of its observations.
 
-# The certified quantities: the columns B = (Q, r, k) with an orthonormal basis Q of the trend, the response r without
-# its projection on Q, and the covariances k with the sites; `x`, the trend at the sites in the basis Q; `prior`, the
-# variance of the field there; `moments`, the predictions of the fit.
+# The problem to certify: the columns B = (Q, r, k), where Q is an orthonormal basis of the trend, r is the response
+# minus its projection on Q, and k are the covariances with the sites; `x`, the trend at the sites in the basis Q;
+# `prior`, the variance of the field there; `moments`, the predictions of the fit.
 certified_problem <- function(object, sites) {
   data <- object$data
   input <- list(theta = object$theta, x = data$u, y = sites$u)
@@ -33,10 +33,11 @@ dense_bounds <- function(system, problem) {
 # The maximum number of steps of the solver; if it is reached, the bounds follow from the current solution.
 most_steps <- 200
 
-# One run of conjugate gradients solves for B and the probes. If B or the probes are not precise, they are solved again
-# with smaller residuals: B from its solution, the probes from zero, since the quadrature needs all steps. With the
-# residual E = B - S X of the solution X, the lower bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where
-# a is a bound below the eigenvalues of P^-1/2 S P^-1/2.
+# One run of conjugate gradients solves for B and the probes. If the solutions for B or for the probes are not precise,
+# they are computed again with smaller residuals. The solver continues from the solution for B, but starts from zero for
+# the probes, since the quadrature needs all steps. With the residual E = B - S X of the solution X, the lower bound is
+# B' X + X' E. It is smaller than B' S^-1 B by E' S^-1 E <= E' P^-1 E / a, where a is a lower bound of the eigenvalues
+# of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -83,8 +84,9 @@ forms_bounded <- function(system, precond, b, x, logdet) {
   list(lower = lower - rounding, upper = lower + gap + rounding)
 }
 
-# The relative residual of all columns at which the bounds are probably precise: a residual e costs about e'e divided by
-# the conditional variance of an observation. The bounds of eigenvalues need some steps for the probes, too.
+# The relative residual of all columns at which the bounds are probably precise: a residual e widens the bounds by about
+# e'e divided by the conditional variance of an observation. Some steps are needed even for rough results, because the
+# bounds of eigenvalues use the steps for the probes.
 first_tolerance <- function(system, precond, b, problem) {
   variance <- if (is.null(precond$sets)) min(system$lambda) else mean(precond$sets$sd^2)
   allowed <- c(rep(0.02, ncol(problem$x) + 1), 0.005 * pmin(problem$moments$variance, problem$prior))
@@ -118,10 +120,10 @@ stop_not_certified <- function() {
                              i = "Add {.fn nugget} to the covariance."))
 }
 
-# The symmetric matrix over (r, k) after a fit of the trend by generalised least squares, from the matrix `forms` over
-# (Q, r, k); `x` is the trend at the sites in the basis Q. It has the residual sum of squares of r, the predictions at
-# the sites, and the part of their variances that the data explain. It increases with `forms`, as the minimum of forms
-# that are linear in `forms`.
+# The symmetric matrix of forms of (r, k) after a fit of the trend by generalised least squares, from the matrix `forms`
+# of (Q, r, k); `x` is the trend at the sites in the basis Q. The result contains the residual sum of squares of r, the
+# predictions at the sites, and the parts of the variances at the sites that the data explain. The result increases with
+# `forms`, because it is the minimum of expressions that are linear in `forms`.
 after_trend <- function(forms, x) {
   if (!ncol(x)) return(forms)
   trend <- seq_len(ncol(x))
@@ -131,8 +133,8 @@ after_trend <- function(forms, x) {
   rest - crossprod(across, solve(forms[trend, trend, drop = FALSE], across))
 }
 
-# The interval of the exact log-likelihood at the parameters of the fit; with REML, of the log-likelihood of contrasts,
-# in the basis Q.
+# The interval of the exact log-likelihood at the parameters of the fit; with REML, the log-likelihood of contrasts, in
+# the basis Q.
 loglik_interval <- function(object, bounds, problem) {
   p <- ncol(problem$x)
   reml <- object$how$reml && p > 0

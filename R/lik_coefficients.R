@@ -1,25 +1,29 @@
 # The coefficients b ~ N(0, I) of effects added to Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
 #
-# The likelihood and predictions use nothing else of S. From the products of the columns [y X B L] with V^-1, of which
-# the first `known` belong to the response and the trend, solve_effects() makes a list:
+# solve_effects() computes the list below, and the likelihood and predictions use nothing else of S. It starts from the
+# inner products of the columns [y X B L] with respect to V^-1. The first `known` columns belong to the response and the
+# trend.
 #
 #   logdet          log det S
 #   along           S^-1 L' B' V^-1 [y X]
-#   gram            the products of y and X without the coefficients, [y X]' (V + B L L' B')^-1 [y X]
+#   gram            the products of y and X with the coefficients integrated out, [y X]' (V + B L L' B')^-1 [y X]
 #   by_gram(by_known)  the derivatives of log det S + sum(by_known * gram) with respect to the products of all columns:
 #                   a symmetric matrix, for the function adjoint() of row_sparse() and for sum_of_blocks()
-#   joint(r)        the coefficients of X R and b given the data, for a matrix R: their precision J without that of y
+#   joint(r)        the joint distribution of the coefficients of X R and of b given the data, for a matrix R; J is its
+#                   precision, without a row for y
 #
-# The result of joint() is a list of functions. A coefficient is a row of b and z, those of the trend come first:
+# The result of joint() is a list of functions. Each row of an argument belongs to a coefficient; the coefficients of
+# the trend come first:
 #   half(b)         a matrix whose inner products are b' J^-1 b
 #   draw(nsim)      random columns with covariance J^-1
-#   determined(rows)  the sum of 1 minus the diagonal of J^-1 over some of the coefficients b
+#   determined(rows)  the sum over some of the coefficients of effects of 1 minus the diagonal of J^-1
 #   width           the largest number of columns of half(), optional
-#   forms(x, trend, rows, values)  for columns b of coefficients x of the trend, and sparse ones of the others: the
-#                   `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See sparse_cholesky_factor_of()
+#   forms(x, trend, rows, values)  for columns b, which have the weights x of the trend and sparse weights of the
+#                   effects: the `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See
+#                   sparse_cholesky_factor_of()
 #
-# The kinds are those of the matrix of products: dense; sparse_symmetric(), whose factor is sparse
-# (lik_coefficients_sparse.R); or, where that would be too large, operator_of_products() without a factor
+# The matrix of products has one of three kinds: dense; sparse_symmetric(), whose factor is sparse
+# (lik_coefficients_sparse.R); or, if the factor would be too large, operator_of_products() without a factor
 # (lik_coefficients_iterative.R), whose logdet has the standard error `logdet_error`.
 
 solve_effects <- function(gram, known) UseMethod("solve_effects")
@@ -55,7 +59,7 @@ solve_effects.default <- function(gram, known) {
        joint = function(r) joint_by_root(coefficients_by_gram(gram, known - 1, r)$root, known - 1))
 }
 
-# joint() from the upper triangular root of J, for p columns of the trend.
+# The function joint() from the upper triangular root of J, for p columns of the trend.
 joint_by_root <- function(root, p) {
   list(half = function(b) backsolve(root, b, transpose = TRUE),
        draw = function(nsim) backsolve(root, normal_numbers(nrow(root), nsim)),

@@ -2,14 +2,14 @@
 # stochastic Lanczos quadrature for the determinant (Ubaru, Chen and Saad 2017).
 #
 # With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. In
-#   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2,
-# The first term follows from the squares of the entries of X. For the second, orthonormal columns Q approximate the
+#   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2, the first term follows from the squares of
+# the entries of X. For the second, orthonormal columns Q approximate the
 # eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly, and
 # random signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and
 # kept. The gradient is the derivative of this estimate.
 
 # The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
-# environment of coefficient_probes(), or NULL where no determinant is needed.
+# environment of coefficient_probes(), or NULL if no determinant is needed.
 operator_of_products <- function(entries, rows, known, probes) {
   low <- row_sparse(rows_behind(entries$columns, known) - known, rows_behind(entries$values, known),
                     entries$size - known)
@@ -40,7 +40,7 @@ solve_effects.product_operator <- function(gram, known) {
 }
 
 # log det S and its standard error, with the `directions` of its derivatives and their `signs`, see lik_log_forms.R.
-# NULL where S is not positive definite.
+# NULL if S is not positive definite.
 logdet_of_coefficients <- function(gram, drawn) {
   forms <- lanczos_forms(\(x, ...) gram$product(x), cbind(drawn$basis, drawn$signs), log_beyond_square)
   if (is.null(forms)) return(NULL)
@@ -95,9 +95,10 @@ projected_signs <- function(n, count, basis) {
   signs - basis %*% crossprod(basis, signs)
 }
 
-# The derivatives of the estimate of log det S + sum(by_known * gram). With respect to A, they are M = W - X, with W
-# from the directions of the forms; with respect to S, D^-1/2 M D^-1/2, and on the diagonal also (1 - diag(M A)) / D, as
-# D is the diagonal of S. The result has the numbers of low_rank_adjoint(), `less` for X, and those of gap_of_blocks().
+# The derivatives of the estimate of log det S + sum(by_known * gram). The derivatives with respect to A are M = W - X,
+# with W from the directions of the forms. The derivatives with respect to S are D^-1/2 M D^-1/2, and on the diagonal
+# the additional term (1 - diag(M A)) / D, because D is the diagonal of S. The result has the arguments of
+# low_rank_adjoint(), `less` for X, and the arguments of gap_of_blocks().
 adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   root <- sqrt(gram$diagonal)
   known <- nrow(by_known)
@@ -115,7 +116,7 @@ adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   ), class = "probed_adjoint")
 }
 
-# Like gap_of_blocks.level_directions(): the upper triangles of blocks of M (S - I), where M are the derivatives with
+# As in gap_of_blocks.level_directions(), the upper triangles of blocks of M (S - I), where M are the derivatives with
 # respect to S minus those of the known columns.
 gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   rows <- before - x$known + seq_len(size * count)
@@ -126,7 +127,7 @@ gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   gap - (explained + t(explained)) / 2
 }
 
-# The contribution of the diagonal and of X. The coefficients of a level are observed together.
+# The contribution of the diagonal and of X to the blocks. Coefficients of one level are observed at the same points.
 squares_of_blocks <- function(x, rows, size) {
   diagonal <- x$diagonal[x$known + rows]
   if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))
@@ -139,7 +140,7 @@ squares_of_blocks <- function(x, rows, size) {
   total
 }
 
-# joint() by conjugate gradients: see joint_by_parts().
+# The function joint() by conjugate gradients, see joint_by_parts().
 joint_by_solver <- function(gram, coefficients, left, r) {
   p <- ncol(coefficients)
   scale <- sqrt(gram$diagonal)
@@ -175,7 +176,7 @@ joint_by_solver <- function(gram, coefficients, left, r) {
   )
 }
 
-# H with H' H = M, for a matrix M that is positive semidefinite up to rounding.
+# A matrix H with H' H = M, for a matrix M that is positive semidefinite up to rounding.
 semidefinite_half <- function(M) {
   decomposed <- eigen((M + t(M)) / 2, symmetric = TRUE)
   sqrt(pmax(decomposed$values, 0)) * t(decomposed$vectors)

@@ -1,6 +1,6 @@
 # The exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
 
-# `before`: the factor of the first observations at the parameters of all evaluations, or NULL.
+# `before`: the factor of the first observations, if all evaluations use the parameters of this factor; otherwise NULL.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
   locations <- covariance_factor(data, model, backend, call, before)
   factor <- with_factor_within(locations, data, model)
@@ -8,7 +8,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   derivatives_of <- derivative_products(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # rounding must not end a search: the scaled parameters might have no Cholesky factor
+    # rounding must not end a search, since the matrix at the rescaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
       bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
@@ -30,15 +30,16 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 # The Cholesky factor L of the covariance of the observations, on the device where it is fastest (src/gp_factor.cpp);
 # block by block if there are no covariances between blocks of observations (data$block). A list of
 #   blocks                     a list of the rows of each block and its matrix
-#   refill(theta, noise)       L at theta: 0, or the row of the first pivot that is not positive
-#   variance(theta)            of the field, for the theta of refill()
+#   refill(theta, noise)       computes L at theta and returns 0, or the row of the first pivot that is not positive
+#   variance(theta)            the variance of the field, at the theta of refill()
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
 #   diagonal_of_inverse()      of K^-1
 #   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It overwrites L by K^-1:
 #   inverse_diagonal(), inverse_times(b)
-#   spare_logdet()             the part of the log-determinant beside L, and its `slope` by the nugget
-#   rounding                   of its entries, in machine epsilons
+#   spare_logdet()             the part of the log-determinant that L does not have, and its `slope`, the derivative
+#                              with respect to the nugget
+#   rounding                   the rounding error of the entries of L, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env(), before = NULL) {
   n <- length(data$y)
   guarded <- function(code) or_too_large(code, n, call)
@@ -77,7 +78,7 @@ covariance_factor <- function(data, model, backend, call = caller_env(), before 
   )
 }
 
-# Combines f(matrix, rows) of all blocks by rows.
+# Binds the results of f(matrix, rows) of all blocks into one matrix with the rows of all observations.
 by_block <- function(blocks, f) {
   parts <- lapply(blocks, function(block) f(block$k, block$rows))
   if (length(parts) == 1) return(parts[[1]])
@@ -114,7 +115,7 @@ factor_of <- function(object) kept_in(object$factor, function() {
   factor$blocks
 })
 
-# f(u): the parts of the variance at points u and of the trend there that the data explain, k' K^-1 k and k' K^-1 X.
+# f(u): the parts of the variance and of the trend at points u that the data explain, k' K^-1 k and k' K^-1 X.
 explained_by_factor <- function(object, factor) {
   less <- object$state$less
   weights <- object$state$z %*% object$state$root
@@ -152,9 +153,9 @@ explained_by_blocks <- function(object, factor, weights) {
   }
 }
 
-# The row of the smallest pivot, if the correlation matrix is singular to rounding; else 0. This depends on the smallest
-# eigenvalue, for which pivots are a poor estimate if points are ordered along a line. Three steps of inverse iteration
-# from that row, alternately by L^-T and L^-1, approximate it.
+# The row of the smallest pivot, if the correlation matrix is singular up to rounding; otherwise 0. The criterion is the
+# smallest eigenvalue, which pivots estimate poorly if points are ordered along a line. Three steps of inverse
+# iteration, alternately by L^-T and L^-1, approximate the eigenvalue; they start from the row of the smallest pivot.
 nearly_singular <- function(factor, variance) {
   least <- which.min(factor$diagonal()^2 / variance)
   n <- length(variance)
@@ -168,7 +169,8 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# dK alpha, one column for each parameter; rows after those of the locations have no field.
+# The products dK alpha, one column for each parameter; the rows that follow the locations have noise only, without a
+# field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
   locations <- seq_len(nrow(data$u))
   u <- seen_points(data)
@@ -189,7 +191,7 @@ noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
 
-# Generalised least squares in the coordinates of the factor, where it is a projection.
+# Generalised least squares, as an ordinary projection of whitened columns.
 factor_results <- function(factor, data, reml, profile) {
   rows <- length(data$y)
   p <- ncol(data$x)
@@ -208,7 +210,7 @@ factor_results <- function(factor, data, reml, profile) {
   )
 }
 
-# The results of the locations alone, for predictions.
+# The results without the rows that follow the locations, for predictions.
 results_at_locations <- function(results, n) {
   results$alpha <- results$alpha[seq_len(n)]
   results$z <- results$z[seq_len(n), , drop = FALSE]

@@ -6,21 +6,22 @@
 #
 # formula   the log density, one string or one for each link. Where the formula has no w, it is multiplied by w
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
-#           parameters, that returns a vector, or a matrix with the derivatives wrt parameters behind the value. phi is
-#           a named vector, or, where parameters have predictors, a list of numbers and of vectors as long as y
-# expected  where the log density is not concave, a positive formula, or one for some of the links: the expectation of
-#           minus the second derivative, or (d mean / d eta)^2 / variance
+#           parameters, that returns a vector of values, or a matrix with the values in the first column and the
+#           derivatives wrt parameters in the others. phi is a named vector, or, where parameters have predictors, a
+#           list of numbers and of vectors as long as y
+# expected  where the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
+#           expectation of minus the second derivative, or (d mean / d eta)^2 / variance
 # links     the links, the default first
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
-#           the start, the lower and the upper limit of its search
-# response  what y may be: a name of the functions in lik_family_response.R
+#           the starting value and the lower and upper limits of the search
+# response  the kind of response that y must be: a name of the functions in lik_family_response.R
 # of_classes  for ordered responses, a function of the number of classes that returns the row
 # limits    the limits at which y is censored
 # noise     for normal observations with mean eta, a function of phi and w: their variance
-# discrete  whether y are whole numbers (of successes, for binomial responses)
+# discrete  whether y has whole numbers (for binomial responses: of successes)
 #
-# and these functions of an observation given eta:
-#   mean(eta, phi, link)      increases in eta. Default: the inverse link
+# The row also has functions of an observation given eta:
+#   mean(eta, phi, link)      the mean, which increases in eta. Default: the inverse link
 #   variance(mu, w, phi)
 #   draw(eta, w, phi, link)
 #   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
@@ -38,8 +39,8 @@ in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 #   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative; bend, the
 #               derivative of the weight; and the expected weight where the log density is not concave
 #   dispersion  the derivatives of value, slope and weight wrt each parameter
-#   fallback    the terms and the dispersion with the expected weight as the weight, and minus the second derivative
-#               behind the terms
+#   fallback    the terms and the dispersion with the expected weight as the weight; the terms are followed by minus the
+#               second derivative
 #   one_mode    whether the log density is concave, so that the process has one mode
 density_of <- function(row, link) {
   pick <- function(formula) if (is.null(names(formula))) formula else as.list(formula)[[link]]
@@ -96,8 +97,9 @@ density_columns <- function(formula, y, w, eta, phi) {
   matrix(map(values), n)
 }
 
-# Value and derivatives at eta; `constant` is density_constant(). If the log density is not concave, the result also has
-# the `expected` weights or, with `fallback`, minus the second derivatives as `curvature`.
+# The value and the derivatives of the log density at eta; `constant` is a result of density_constant(). If the log
+# density is not concave, the result also has the `expected` weights or, with `fallback`, minus the second derivatives
+# as `curvature`.
 density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi), fallback = FALSE) {
   texts <- if (fallback) family$density$fallback else family$density
   columns <- density_columns(texts$terms, y, w, eta, phi)
@@ -112,7 +114,7 @@ density_constant <- function(family, y, w, phi) {
   cbind(constant, matrix(0, nrow(constant), 1 + length(phi) - ncol(constant)))
 }
 
-# Matrices of the derivatives of value, slope and weight with a column for each parameter.
+# The derivatives of value, slope and weight: three matrices with a column for each parameter of the family.
 density_dispersion <- function(family, y, w, eta, phi, fallback = FALSE) {
   texts <- if (fallback) family$density$fallback else family$density
   columns <- density_columns(texts$dispersion, y, w, eta, phi)

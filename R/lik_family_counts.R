@@ -1,11 +1,11 @@
 # Families of counts that are not in lik_family_basic.R, and numbers of successes with overdispersion.
 
-# The variance of the counts y divided by their mean, at least a little above 1, the value of a Poisson distribution.
+# The variance of the counts y divided by their mean, at least 1.05; a Poisson distribution has the value 1.
 dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
 
 # The logarithm of Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, a probability, as a formula of y, of
-# the size s and of its logarithm: for large y and s by Stirling's formula, so that little cancels. Sizes have inverses
-# and no other powers, which would overflow in derivatives.
+# the size s and of its logarithm: for large y and s by Stirling's formula, so that cancellation is small. The only
+# power of a size in the formula is its inverse, because other powers would overflow in derivatives.
 log_largest <- function(y, size, log_size) {
   # lgamma(v + 1) minus Stirling's formula, for v of at least 100
   error <- function(v) {
@@ -48,8 +48,8 @@ generalised_poisson_row <- family_row(
   parameters = list(delta = in_unit_interval(function(y, spread) c(1 - 1 / sqrt(dispersion_of(y)), 1e-6, 0.999))),
   links = "log", response = "count", discrete = TRUE,
   variance = function(mu, w, phi) mu / (1 - phi[["delta"]])^2 / w,
-  # the number of all descendants of a Poisson number of ancestors; each has a Poisson number of children with mean
-  # delta
+  # the total number of descendants of a Poisson number of ancestors, where each member has a Poisson number of children
+  # with mean delta
   draw = function(eta, w, phi, link) {
     total <- born <- stats::rpois(length(eta), exp(eta) * (1 - phi[["delta"]]))
     while (any(born > 0)) total <- total + (born <- stats::rpois(length(eta), phi[["delta"]] * born))
@@ -77,8 +77,8 @@ beta_binomial_row <- family_row(
 )
 
 # Counts without zeros: the distribution `row` given that y is positive. log_rate is a formula of the logarithm of minus
-# the logarithm of the probability of zero, log_zero(mu, phi) that logarithm; upper(q, mu, phi) is the probability of
-# more than q, quantile() the inverse function, second(mu, phi) the second moment.
+# the logarithm of the probability of zero, log_zero(mu, phi) the logarithm of the probability of zero; upper(q, mu,
+# phi) is the probability of more than q, quantile() the inverse function, second(mu, phi) the second moment.
 truncated_row <- function(row, log_rate, log_zero, upper, quantile, second) {
   positive <- function(mu, phi) -expm1(log_zero(mu, phi))
   mean <- function(eta, phi, link) ifelse(eta < -35, 1, exp(eta) / positive(exp(eta), phi))
@@ -107,7 +107,7 @@ truncated_poisson_row <- truncated_row(
   second = function(mu, phi) mu + mu^2
 )
 
-# without underflow for a mean near 0
+# a formula without underflow for a mean near 0
 log_rate_of_size <- "Let(x, eta - Log(theta), Log(theta) + IfElse(x + 40, Log(Softplus(Max2(x, -40))), x))"
 
 truncated_nb_row <- truncated_row(

@@ -1,11 +1,13 @@
-# Linear predictors of the parameters of a family: phi = inverse link(Z gamma), a value for each observation.
+# Linear predictors of the parameters of a family: phi = inverse_link(Z gamma), with a value for each observation.
 #
 # `family$predictors` has an entry for each parameter with a predictor: its `column` (data_predictors.R), the numbers
 # `dims` of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of Z turn
-# are orthogonal with mean square 1 at the observations, and the search is for their coefficients. A row of
-# `family$parameters` is then a coefficient, and `of` is the parameter of the density to which it belongs.
+# are orthogonal with mean square 1 at the observations, and the search estimates their coefficients. A row of
+# `family$parameters` is then such a coefficient, and `of` is the parameter of the density to which the coefficient
+# belongs.
 
-# The logarithm, or the logit between the limits of a parameter: with its inverse, and the derivative of this at phi.
+# The link of a parameter, the logarithm or the logit between the limits of the parameter, with the inverse link and, as
+# a function of phi, the derivative `slope` of the inverse link.
 parameter_link <- function(family, name) {
   range <- attr(family$density$parameters[[name]], "range")
   if (is.null(range)) return(list(name = "log", link = log, inverse = exp, slope = identity))
@@ -13,13 +15,13 @@ parameter_link <- function(family, name) {
   width <- diff(range)
   share <- function(phi) (phi - low) / width
   list(name = "logit", link = function(phi) stats::qlogis(share(phi)),
-       # neither probability is exactly zero
+       # bounds z, so that no parameter is exactly at a limit
        inverse = function(z) low + width * stats::plogis(pmin(pmax(z, -36), 36)),
        slope = function(phi) width * share(phi) * (1 - share(phi)))
 }
 
-# The parameters of the density from those of the search: a named vector, or, with predictors, a list of vectors with a
-# value for each of the points u.
+# The parameters of the density, from the parameters of the search: a named vector, or, with predictors, a list of
+# vectors with a value for each of the points u.
 family_phi <- function(family, values, u) {
   parameters <- family$parameters
   if (is.null(family$predictors)) return(stats::setNames(values, parameters$name))
@@ -31,7 +33,7 @@ family_phi <- function(family, values, u) {
   })
 }
 
-# The fit with the parameters of its family at the points u.
+# The fit with the parameters of its family evaluated at the points u.
 with_phi_of <- function(object, u) {
   family <- object$family
   if (is.null(family$predictors)) return(object)
@@ -41,10 +43,10 @@ with_phi_of <- function(object, u) {
 
 predictor_basis <- function(predictor, u) u[, predictor$dims, drop = FALSE] %*% predictor$turn
 
-# Values of parameters at some rows.
+# The parameters of a family at some rows.
 some_phi <- function(phi, rows) if (is.list(phi)) lapply(phi, function(x) if (length(x) > 1) x[rows] else x) else phi
 
-# The coefficients of predictors for those of their bases, or back with `inverse`.
+# Converts coefficients of the orthogonal columns to coefficients of the columns of Z; with `inverse`, the reverse.
 reported_parameters <- function(family, values, inverse = FALSE) {
   for (name in names(family$predictors)) {
     rows <- family$parameters$of == name
@@ -68,7 +70,7 @@ sum_by_parameter <- function(slopes, phi, data) {
 }
 
 # Twice the information on the coefficients of parameter k for a fixed process, where slopes(phi) are the derivatives of
-# the log density of each observation wrt the parameter: at least 1 in each direction.
+# the log density of each observation wrt the parameter. The information is at least 1 in each direction.
 predictor_information <- function(predictor, link, k, phi, slopes, u, step = 1e-3) {
   z <- link$link(phi[[k]])
   along <- function(z) {
@@ -82,7 +84,7 @@ predictor_information <- function(predictor, link, k, phi, slopes, u, step = 1e-
 }
 
 # The parameters of a family in a search: the starting or given `value`, `lower`, `upper`, and `log`, TRUE if the search
-# is for the logarithm.
+# uses the logarithm.
 searched_parameters <- function(family, data, spread) {
   limits <- family_limits(family, data$y, spread)
   parameters <- family$parameters

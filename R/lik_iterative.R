@@ -1,9 +1,9 @@
 # The likelihood without the covariance matrix: preconditioned conjugate gradients solve for the response, the trend and
 # random probes at once.
 #
-# evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
-# quadrature computes the log-determinant (solve_lanczos.R); for a search, see search_state(). The same probes are used
-# for all parameters, so that the objective of a search is smooth.
+# evaluate(theta, profile, search) solves with probes drawn for the preconditioner, and stochastic Lanczos quadrature
+# computes the log-determinant from these solves (solve_lanczos.R); search_state() describes the state with search =
+# TRUE. The same probes are used for all parameters, so that the objective of a search is smooth.
 iterative_likelihood <- function(data, model, how) {
   trend <- trend_basis(data)
   operators <- function(how) iterative_operators(data, model, how, trend)
@@ -51,7 +51,7 @@ iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(
     data = data, model = model, how = how, trend = trend, product = product, points = resident_points(product, data$u),
-    # derivatives along ridges cancel to a millionth
+    # in float64, because derivatives along ridges cancel to a millionth of their terms
     gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
     derivatives_of = derivative_products(model, 1L, "float64", how$backend),
     all_derivatives_of = remembered(function(width) derivative_products(model, width, how$precision, how$backend))
@@ -68,7 +68,7 @@ precision_for <- function(data, model, theta, precision) {
   "float64"
 }
 
-# The state with a value, which `count` probes estimate; `derivatives()` is the state of a search.
+# The state with a value, which is estimated with `count` probes; `derivatives()` returns the state of a search.
 valued_state <- function(equations, parts, profile, count, derivatives) {
   how <- parts$how
   trend <- parts$trend
@@ -90,16 +90,16 @@ valued_state <- function(equations, parts, profile, count, derivatives) {
               residual = max(fit$residual[data_columns]), iterations = fit$iterations)), how$control$cg_tol))
 }
 
-# The number of observations of subsets: their dense likelihood takes far less time than an iterative likelihood of
-# eight times as many observations.
+# The number of observations of subsets. The dense likelihood of a subset takes far less time than an iterative
+# likelihood of eight times as many observations.
 dense_size <- function(n, how) {
   on_cpu <- dense_device(1e4, dense_settings(how)$backend) < 0
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
 }
 
-# The state of a search, without a value. Random signs, the probes of least variance, estimate traces; traces for smooth
-# vectors are exact, as derivatives along a ridge of the likelihood with long ranges consist of smooth vectors, for
-# which signs vary most.
+# The state of a search, without a value. Random signs, which are the probes of least variance, estimate traces. The
+# part of a trace in a space of smooth vectors is computed exactly, because random signs vary most for smooth vectors,
+# and these dominate the derivatives along a ridge of the likelihood with long ranges.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data
@@ -122,7 +122,7 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
     noise = function() probe_noise(as.matrix(solved_probes()), drawn, unname(theta), parts),
     information = function(profiled = profile) {
       derivatives <- noisy_derivatives(parts$derivatives_of, results, data, parts$model, theta)
-      # gives standard errors with three digits
+      # with this tolerance, standard errors have three correct digits
       tol <- max(how$control$cg_tol, 1e-3)
       solve <- function(b) as.matrix(solve_system(equations$system, space$copy(b), equations$precond, tol)$solution)
       average_information(derivatives, results, solve, profiled, length(data$y) - if (how$reml) p else 0)
@@ -130,13 +130,14 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
   )
 }
 
-# The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K on average by -sum_ij
-# e_ij^2 (K^-1)_ii (K^-1)_jj / 2, like a larger nugget. `trace` is the trace of K^-1.
+# The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K by -sum_ij e_ij^2
+# (K^-1)_ii (K^-1)_jj / 2 on average, an effect similar to a larger nugget. `trace` is the trace of K^-1.
 rounding_loss <- function(variance, trace, precision) {
   (2^-c(float32 = 23, float64 = 52)[[precision]] * variance * trace)^2 / 2
 }
 
-# The loss by rounding before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others.
+# An estimate of rounding_loss() before any system is solved, because 1 / (K^-1)_ii is the variance of an observation
+# given all others.
 expected_rounding <- function(data, model, theta, precision) {
   given_others <- conditional_variances(data, model, theta)
   inverse <- mean(1 / (given_others$field + given_others$noise))
@@ -144,7 +145,7 @@ expected_rounding <- function(data, model, theta, precision) {
 }
 
 # For some observations: the variances of the field, of the field given the nearest other observations, and of the
-# noise. `field_sites` are the observations in the form that the covariance of the field reads.
+# noise. `field_sites` are the observations with the columns that the covariance of the field reads.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
   some <- spaced_rows(n, sample)
@@ -158,8 +159,8 @@ conditional_variances <- function(data, model, theta, sample = 200, m = 30, fiel
 }
 
 # X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to the norm of each
-# right-hand side: without this decomposition, a northing of 5.6e6 or a large mean would stop them too early for the
-# varying part.
+# right-hand side: without this decomposition, a northing of 5.6e6 or a large mean would end the iterations too early
+# for the varying part of the response.
 trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))

@@ -11,12 +11,12 @@
 # The functions of the process at parameters theta; times(a) is K a.
 #   newton(state, terms)  the next state of latent_mode()
 #   posterior(terms)      NULL where K^-1 + W is not positive definite; otherwise a list of
-#     weight, less        M, and C with as many columns as r has rows
+#     weight, less        M, and C, which has a column for each of the rows r
 #     logdet              log det(I + K W)
-#     change(s)           as change_of_mode() for D = W
+#     change(s)           the result of change_of_mode() for D = W
 #     variances()         of the process
 #     trend(x)            R and z = P X R^-1 for R' R = X' P X, with P = (K + W^-1)^-1
-#     inverse_times(b)    P b, after the slope() of the factor
+#     inverse_times(b)    P b; only after slope() of the factor was called
 dense_process <- function(factor, times, theta, nugget) {
   last <- NULL
   fill <- function(weight) {
@@ -45,7 +45,7 @@ dense_process <- function(factor, times, theta, nugget) {
   )
 }
 
-# C, G and 2 log det R; NULL if R does not exist.
+# The matrices C and G, and 2 log det R; NULL if R does not exist.
 deficits_of <- function(rows, weight, observed, inverse) {
   n <- length(weight)
   none <- matrix(0, n, 0)

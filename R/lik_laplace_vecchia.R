@@ -59,7 +59,7 @@ with_fewer <- function(sets, m, rough) {
   with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
 
-# Sizes of subsets: a tenth of the observations, if this is at least `least`.
+# Sizes of subsets: a tenth of the observations, if this number is at least `least`.
 tenth <- function(data, least) {
   n <- length(data$y)
   c(dense = 0, same = if (n < least) 0 else n %/% 10)
@@ -88,7 +88,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     solved <- project(unname(data$x))
     root <- chol_or_null(crossprod(unname(data$x), solved))
     if (is.null(root)) {
-      # uses expected weights if the information on the trend is not positive definite
+      # if the information on the trend is not positive definite, the expected weights are used
       solved <- system$project(step_weights(mode$terms), unname(data$x))
       root <- chol(crossprod(unname(data$x), solved))
     }
@@ -98,7 +98,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     warn_of_mode(mode)
     warn_of_factor(error, sets)
   }
-  # iterative solutions are not exact, and steps far below the error of the likelihood are not worthwhile
+  # iterative solutions are inexact, so a search need not resolve changes far below the error of the likelihood
   new_state(results, warn = warn, resolution = if (has_iterative_levels(sets)) 1e-3 * error else 0,
             gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
@@ -106,16 +106,17 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
             })
 }
 
-# The mode, in the form of weighted_mode(), searched from a field of zero and from the latest field. `posterior` has the
-# `logdet` of I + K W, which is corrected by the `error` of the factor. Without `fallback` to expected weights, the
-# result is NULL if the factor does not exist: at a maximum, the factor of wider sets exists.
+# The mode, in the form of weighted_mode(). The search starts from a field of zero and from the latest field.
+# `posterior` has the `logdet` of I + K W, which includes a correction by the `error` of the factor. Without `fallback`
+# to expected weights, the result is NULL if the factor does not exist: at a maximum, the factor of wider sets exists.
 field_mode <- function(system, data, theta, latest, fallback = TRUE) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
-  # if weights are second derivatives, Newton's steps soon converge quadratically
+  # if the log density is concave, weights are exact second derivatives, and Newton's method soon converges
+  # quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (!all(lengths(starts))) return(NULL)
   highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, decrease = less)
@@ -149,7 +150,7 @@ latent_newton <- function(system) {
   }
 }
 
-# Returns the function of s that computes change_of_mode() for these weights.
+# Returns a function of s: change_of_mode() for the given weights.
 latent_change <- function(system, weight) {
   share <- system$share(weight)
   function(s) {
@@ -162,14 +163,15 @@ latent_change <- function(system, weight) {
   }
 }
 
-# TRUE for the estimated parameters of the field, without those of effects and noise.
+# TRUE for the estimated parameters of the field; FALSE for parameters of effects and noise.
 free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$parameters)) %in% field$nugget
 
-# The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
-# the field, from the derivatives of the rows of U = D^-1 (I - B). With w = U f and f = C k at the places,
+# The derivatives of the likelihood and of C k with respect to each parameter of the field, from the derivatives of the
+# rows of U = D^-1 (I - B). C is the covariance of the process at the observations. With w = U f and f = C k at the
+# places,
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
-# Derivatives of rows take as much memory as the rows for each parameter, so blocks of at most `max_entries` numbers are
-# computed at a time. v are the variances of the process given the data, and g = K u at the places.
+# For each parameter, the derivatives of rows take as much memory as the rows, so blocks of at most `max_entries`
+# numbers are computed at a time. v are the variances of the process given the data, and g = K u at the places.
 latent_changes <- function(sets, system, state, parts, max_entries = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
@@ -218,7 +220,7 @@ changes_of_rows <- function(sets, system, theta, f, adjoint, free, max_entries) 
   ))
 }
 
-# Like dense_laplace_gradient().
+# The gradient of the value, as dense_laplace_gradient() for the dense approximation.
 latent_gradient <- function(sets, system, state, data, parts) {
   weight <- state$terms$weight
   changes <- state$changes()
@@ -235,7 +237,7 @@ latent_gradient <- function(sets, system, state, data, parts) {
   c(total, family_gradient(state, data, changes$v, changes$ku, changes$u))
 }
 
-# dC k for each parameter.
+# The vectors dC k, one column for each parameter.
 latent_derivatives <- function(sets, system, state, parts) {
   derivatives <- matrix(0, length(state$k), length(state$field))
   derivatives[, parts$rows] <- state$changes()$process[sets$of, , drop = FALSE]

@@ -1,8 +1,8 @@
 # Random effects and smooths in addition to the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0,
 # I) and the field f have one posterior precision, in which the coefficients come before the places.
 
-# The model of the field, `rows`, its parameters in theta, and the effects at the points u of observations; without
-# effects, the model itself.
+# The model of the field, the `rows` of its parameters in theta, and the effects at the points u of observations. If
+# there are no effects, the field has the model itself.
 latent_parts <- function(model, u) {
   if (!has_effects(model)) return(list(field = model, rows = seq_len(nrow(model$parameters)), u = u))
   effects <- effects_of(model, u)
@@ -17,7 +17,7 @@ places_of_parts <- function(parts) {
   list(u = parts$u[1, , drop = FALSE], of = rep(1L, nrow(parts$u)))
 }
 
-# The functions of observed_places() for the one place of a model without a field.
+# The functions of observed_places() for a model without a field, which has a single place.
 no_places <- function(sets) {
   n <- length(sets$of)
   list(
@@ -27,9 +27,10 @@ no_places <- function(sets) {
   )
 }
 
-# The `count` of coefficients; the `dense` ones; and for the others, the pairs of distinct locations and coefficients:
-# `sparse`, in the form that sparse_pattern() reads, and `pair`, the pair of each entry of the columns. `locations` has
-# the number of the location of each observation. Without a field, no location is observed.
+# The `count` of coefficients and the numbers of the `dense` coefficients. The other coefficients have pairs of a
+# distinct location and a coefficient: `sparse` has these pairs in the form that sparse_pattern() reads, and `pair` is
+# the number of the pair of each entry. `locations` has the number of the location of each observation. Without a field,
+# no location is observed.
 observed_effects <- function(parts, locations, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
@@ -46,8 +47,8 @@ observed_effects <- function(parts, locations, places, theta) {
   ))
 }
 
-# The numbers of the coefficients of effects that are observed with every point, such as those of smooths. An effect has
-# all of its coefficients among these, or none.
+# The numbers of the coefficients of effects that are observed with every point, such as those of smooths. Either all
+# coefficients of an effect are among these, or none.
 dense_coefficients_of <- function(entries, effects) {
   columns <- entries$columns
   constant <- vapply(seq_len(nrow(columns)), function(row) all(columns[row, ] == columns[[row, 1]]), NA)
@@ -60,7 +61,7 @@ dense_coefficients_of <- function(entries, effects) {
   sort(unlist(whole, use.names = FALSE))
 }
 
-# The entries of the other coefficients.
+# The entries without those of the coefficients `dense`.
 without_coefficients <- function(entries, dense) {
   if (!length(dense)) return(entries)
   rows <- !entries$columns[, 1] %in% dense
@@ -83,9 +84,9 @@ weighted_products <- function(entries, weights) {
   positive$with(positive$value - products(pmax(-weights, 0))$value)
 }
 
-# The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
-# [B L, A], whose rows are observations. It has the functions that observed_places() returns for the places alone, in
-# `system`. With `iterative`, precisions are those of lik_latent_levels.R.
+# The functions of observed_places() for coefficients and places together: the precision given observations with
+# precisions `share`, and the products with the matrix [B L, A], whose rows are observations. `system` has these
+# functions for the places alone. With `iterative`, precisions are those of lik_latent_levels.R.
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
@@ -115,8 +116,8 @@ with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
 }
 
 # The derivatives of the likelihood with respect to the parameters of effects, see dense_laplace_gradient(): for each
-# level, dS changes it by tr H (I - C - b b' + (c b' + b c') / 2), with H = L^-1 dS L'^-1, the covariance C of the
-# coefficients given the data, their mode b and c = L' B' u.
+# level, a change dS of the covariance of its coefficients changes the likelihood by tr H (I - C - b b' + (c b' + b c')
+# / 2), with H = L^-1 dS L'^-1, the covariance C of the coefficients given the data, their mode b and c = L' B' u.
 latent_effects_gradient <- function(system, state, parts, u) {
   theta <- state$field
   b <- as.vector(system$entries$crossprod(state$k))
@@ -134,7 +135,7 @@ latent_effects_gradient <- function(system, state, parts, u) {
   total
 }
 
-# dC k for each parameter of effects, see latent_derivatives().
+# The vectors dC k for each parameter of effects, see latent_derivatives().
 latent_effects_derivatives <- function(system, state, parts) {
   theta <- state$field
   b <- as.vector(system$entries$crossprod(state$k))

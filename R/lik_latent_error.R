@@ -1,21 +1,21 @@
 # The error of the incomplete factor of the posterior precision of a field and of effects (src/neighbours/posterior.h).
 #
 # With the factor L, the precision H has log det H = log det L L' + tr log A, where A = L^-1 H L'^-1. A is nearly the
-# identity, so few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). The
+# identity, so a few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). The
 # trace hardly depends on the parameters: the estimate at the first parameters is kept with the pattern of the factor,
 # so that the gradient of log det L L' is the gradient of the likelihood. Levels of many neighbouring observations
 # require a factor with more entries: if the standard error of the trace is large, or L L' is not positive definite,
-# pairs of points of wider sets are added to the pattern.
+# pairs of points in wider sets are added to the pattern.
 
 # An environment that the sets of a likelihood share: the number `count` of neighbours in wide sets, which grows up to
-# `most`; the number of `probes`; and `enough`, the standard error of log det H that is small enough.
+# `most`; the number of `probes`; and `enough`, the largest standard error of log det H that is acceptable.
 wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) {
   list2env(list(count = count, most = Inf, probes = probes, enough = enough))
 }
 
 # Returns a function whose value is the pattern of sets; the pattern is computed again if the number of neighbours has
-# grown. If wide sets have too many pairs, the pattern contains the neighbours only; if effects have too many pairs, it
-# is the pattern of the field, with the number of coefficients as `levels` (lik_latent_levels.R).
+# grown. If wide sets have too many pairs, the pattern contains only pairs of neighbours; if effects have too many
+# pairs, the result is the pattern of the field, with the number of coefficients as `levels` (lik_latent_levels.R).
 wide_pattern <- function(sets) {
   pattern <- NULL
   count <- NULL

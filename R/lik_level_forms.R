@@ -1,15 +1,16 @@
-# log det S of a matrix S that is known only by its products, for R/lik_latent_levels.R: the Schur complement of the
-# coefficients of effects in the posterior precision of a family.
+# log det S of a matrix S for which only products with vectors are available, for R/lik_latent_levels.R: S is the Schur
+# complement of the coefficients of effects in the posterior precision of a family.
 #
 # With a diagonal D, A = D^-1/2 S D^-1/2 and A = I + X,
 #   log det S = log det D + tr log A,  tr log A = sum_q q' log(A) q + E z' log(A) z.
 # Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
 # and random signs z are projected on their complement (Ubaru, Chen and Saad 2017). To first order, the error of z'
-# log(A) z is the error of z' X z. A reference reduces this error: z' X_0 z, at the parameters where D, q and z are
-# chosen, has the known expected value tr X_0 - sum_q q' X_0 q. X_0 belongs to the incomplete factor of the field; its
-# diagonal is computed from sparse columns. The reference is kept while parameters change, so that the estimate is a
-# smooth function of them, and its derivatives are those of the forms (lik_log_forms.R). The error grows with the
-# distance from the reference: a search is repeated with a reference at its end.
+# log(A) z is the error of z' X z. A control variate reduces this error, the reference z' X_0 z at the parameters where
+# D, q and z are chosen. Its expected value tr X_0 - sum_q q' X_0 q is known. X_0 uses the incomplete factor of the
+# field; the diagonal of X_0 is computed from sparse columns. The reference is kept while parameters change, so that the
+# estimate is a smooth function of the parameters, and its derivatives are the derivatives of the forms
+# (lik_log_forms.R). The error grows with the distance from the reference, so a search is repeated with a new reference
+# at its end.
 
 # The number of columns q; the maximum number of columns z.
 level_basis <- 16
@@ -23,10 +24,10 @@ level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE)
   list2env(list(seed = seed, count = count, wanted = error, determinant = determinant))
 }
 
-# `schur` is a list of the `size`, of product(x, loose), which returns S x, and of `rough`, the product of the
-# incomplete factor: the `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and
-# its `error`, with the `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v.
-# NULL if S is not positive definite.
+# `schur` is a list of the `size`; of product(x, loose), which returns S x; and of `rough`, the approximation of S by
+# the incomplete factor: its `diagonal`, and forms(x), which returns x' S x for columns x. The result has the `logdet`
+# and its `error`, with the `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS
+# v. NULL if S is not positive definite.
 logdet_of_levels <- function(schur, probes) {
   fresh <- is.null(probes$reference)
   first <- probes$reference %||% level_reference(schur, probes)
@@ -66,7 +67,7 @@ level_reference <- function(schur, probes) {
        trace = if (random) -sum(rough(basis)) else 0)
 }
 
-# The reference with `count` other signs.
+# The reference with `count` additional signs.
 more_signs <- function(schur, probes, count) {
   reference <- probes$reference
   reference$signs <- with_seed(probes$seed + 1, projected_signs(schur$size, count, reference$basis))
@@ -87,8 +88,8 @@ scaled_product <- function(schur, scale) {
   function(x, loose = 1) schur$product(x / root, loose) / root
 }
 
-# The sum of the forms of the basis, `exact`, and the `estimates` of the remaining tr log A by signs, with the
-# directions of both; `random` marks the directions of signs.
+# The sum `exact` of the forms of the basis, and the `estimates` of the rest of tr log A by random signs, with the
+# directions of all forms; `random` marks the directions that belong to signs.
 forms_of_levels <- function(schur, reference) {
   columns <- cbind(reference$basis, reference$signs)
   forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm, 1e-6)
@@ -104,7 +105,7 @@ join_forms <- function(x, y) {
        directions = cbind(x$directions, y$directions), random = c(x$random, y$random))
 }
 
-# TRUE if the error of the latest estimate is large, and a reference at its parameters would reduce it.
+# TRUE if the error of the latest estimate is large, and a reference at the parameters of this estimate would reduce it.
 reference_moved <- function(probes, enough = 2 * allowed_monte_carlo) {
   isTRUE(probes$error > max(enough, 1.2 * probes$least))
 }

@@ -1,14 +1,15 @@
-# Products with the posterior precision of a field and of effects, and with the Schur complement of the coefficients of
-# effects, for R/lik_latent_levels.R; also solutions and derivatives.
+# Products, solutions and derivatives for the posterior precision of a field and of effects, and for the Schur
+# complement of the coefficients of effects. The notation is that of R/lik_latent_levels.R.
 
-# The precision of observations with weights `share`: the diagonal of the `places` of the field, and the products of
-# effects, C = `entries`, and of places, by the functions of observed_places().
+# The contribution of observations with weights `share` to the precision: the diagonal for the `places` of the field,
+# the matrix C = `entries` of effects, and gather() and spread() of observed_places().
 observed_levels <- function(entries, system, share) {
   list(share = share, places = system$precision(share), entries = entries, gather = system$gather,
        spread = system$spread)
 }
 
-# A' D C x; and the list of `left` = C x - A F^-1 A' D C x and `field` = F^-1 A' D C x.
+# gathered_levels() returns A' D C x; left_of_levels() returns a list of `left` = C x - A F^-1 A' D C x and `field` =
+# F^-1 A' D C x.
 gathered_levels <- function(w, x) w$gather(w$share * w$entries$times(x))
 
 left_of_levels <- function(field, w, x, tol = level_tolerance) {
@@ -23,7 +24,8 @@ solve_places <- function(field, w, b, tol = level_tolerance) {
   if (is.null(solved)) b * NaN else solved
 }
 
-# The matrix S for logdet_of_levels(). The error of a product with the field may be `loose` times as large.
+# The Schur complement S as the argument of logdet_of_levels(). The error of a solution with F may be `loose` times as
+# large as usual.
 schur_of_levels <- function(field, w) {
   list(
     size = w$entries$size,
@@ -48,7 +50,7 @@ diagonal_of_levels <- function(w) {
   1 + as.vector(squares$crossprod(w$share))
 }
 
-# The forms of the columns of A' D C by the factor of the field; columns with about the same number of places are
+# The quadratic forms of the columns of A' D C, by the factor of the field. Columns with similar numbers of places are
 # computed together.
 sums_of_columns <- function(field, w, max_entries = 1e7) {
   size <- w$entries$size
@@ -76,8 +78,8 @@ sums_of_columns <- function(field, w, max_entries = 1e7) {
   sums
 }
 
-# H^-1 b, iterated from an approximation of it; NULL without a factor of the field. A factor L at other weights can be
-# used as well, if few steps are sufficient.
+# H^-1 b, by iterations from the approximation `from`; NULL if the field has no factor. A factor L at other weights is
+# also used if few steps are then sufficient.
 solution_of_levels <- function(field, w, b, from, tol, first) {
   b <- as.matrix(b)
   system <- system_of_levels(field, w, first)
@@ -123,9 +125,9 @@ dense_sets <- function(sets, size) {
   b
 }
 
-# The derivatives of log det S along the directions v of its forms: with respect to the rows of U, and to the weights of
-# observations, as the `variances` of the process; `images` are (S - I) v. With f = F^-1 A' D C v, a change of Q changes
-# v' S v by f' dQ f, and a change of D by the sum of dD (C v - A f)^2.
+# The derivatives of log det S along the directions v of its forms: with respect to the rows of U, and with respect to
+# the weights of observations, which have the role of `variances` of the process. `images` are (S - I) v. With f = F^-1
+# A' D C v, a change of Q changes v' S v by f' dQ f, and a change of D by the sum of dD (C v - A f)^2.
 changes_along <- function(field, factor, w, determinant, width = 16) {
   signs <- determinant$signs
   directions <- determinant$directions

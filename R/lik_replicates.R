@@ -1,15 +1,16 @@
 # Several observations at a location, for the exact method: they are replaced by one row for each location.
 #
-# The noise variance of observation i is s_h / share_i: s_h is that of its stratum, the nugget or one for each pair of
-# known noise and weight. With the sum p of shares at a location, the likelihood depends on the mean of the observations
-# there, weighted by their shares, with noise variance s_h / p, and on the products of what is left of the response and
-# of the trend within locations. The latter are those of a few rows without a field, `within` of the data:
-#   y, x, noise, weights   of these rows
-#   spare                  of each row: the number of further terms log s_h in the log-determinant
+# The noise variance of observation i is s_h / share_i: s_h is the variance of the stratum of the observation. There is
+# one stratum if all noise is the nugget or all noise is known; otherwise, one for each pair of known noise and weight.
+# With the sum p of shares at a location, the likelihood depends on the mean of the observations at the location,
+# weighted by their shares, with noise variance s_h / p. It also depends on the inner products of the deviations of the
+# response and the trend from these means. A few rows without a field, data$within, have the same inner products:
+#   y, x, noise, weights   the data of these rows
+#   spare                  for each row, the number of additional terms log s_h in the log-determinant
 #   constant               the rest of the log-determinant
 # `location` of the data is the row of each observation.
 
-# The problem with one row for each location, where these are far fewer than the observations.
+# The problem with one row for each location, if there are far fewer locations than observations.
 with_locations <- function(problem, method) {
   strata <- if (method == "exact") location_strata(problem$model, problem$data)
   if (is.null(strata)) return(problem)
@@ -30,7 +31,7 @@ location_strata <- function(model, data) {
   if (max(strata$of) <= 0.6 * n) strata
 }
 
-# The share and the stratum of each observation, and the noise and weights of s_h.
+# The share and the stratum of each observation, and for each stratum the known noise and the weight that determine s_h.
 noise_strata <- function(model, data) {
   one <- rep(1L, length(data$noise))
   nugget <- length(model$nugget) > 0
@@ -64,7 +65,8 @@ collapsed <- function(data, strata) {
   ))
 }
 
-# For each stratum, rows with the same products as those of its deviations from the means of locations.
+# For each stratum, a few rows with the same inner products as the deviations of the stratum's observations from the
+# means of their locations.
 rows_within <- function(deviations, strata, h) {
   count <- length(strata$noise)
   degrees <- tabulate(strata$stratum, count) - tabulate(h, count)
@@ -80,7 +82,8 @@ rows_within <- function(deviations, strata, h) {
        spare = unlist(lapply(parts, `[[`, "spare")))
 }
 
-# The data with the rows within locations behind those of locations; `constant` is a constant of the trend there.
+# The data with the rows of locations, followed by the rows `within` locations; `constant` is 1 for locations and 0 for
+# rows within.
 with_rows_within <- function(data) {
   within <- data$within
   if (is.null(within)) return(data)
@@ -90,7 +93,7 @@ with_rows_within <- function(data) {
   data
 }
 
-# The factor of the covariance of all these rows, from that of the locations.
+# The factor of the covariance of the rows of with_rows_within(), from the factor for the locations.
 with_factor_within <- function(factor, data, model) {
   within <- data$within
   if (is.null(within)) return(factor)
@@ -122,12 +125,12 @@ observed_data <- function(object) {
   observation_data(object$parts, object$known$beta, object$center)
 }
 
-# K^-1 of observations from that of their locations, as leave_one_out() needs it: `alpha`, `z` and its diagonal.
+# For leave_one_out(), `alpha`, `z` and the diagonal of K^-1 for the observations, from K^-1 for the locations.
 inverse_of_observations <- function(object, diagonal) {
   data <- observed_data(object)
   of <- object$data$location
   noise <- noise_variance(data, object$model, object$theta)
-  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # of an observation in the mean
+  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # weights in means
   within <- function(v) (v - rowsum(share * v, of)[of, , drop = FALSE]) / noise
   x <- unname(data$x)
   residual <- cbind(data$y - if (ncol(x)) as.vector(x %*% object$beta) else 0)
@@ -137,7 +140,7 @@ inverse_of_observations <- function(object, diagonal) {
        diagonal = (1 - share) / noise + share^2 * diagonal[of])
 }
 
-# Draws of the errors of the trend by the noise within locations: z' e for the rows within.
+# Draws of the errors of the trend due to the noise within locations: z' e, where e is the noise of the rows within.
 noise_within <- function(object, nsim) {
   within <- object$data$within
   if (is.null(within) || all(within$x == 0)) return(0)

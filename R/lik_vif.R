@@ -3,11 +3,12 @@
 #
 # With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
 # v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
-# trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and products with the inverse
-# follow from those of whitened columns (Woodbury). Random effects and smooths extend the trend: lik_vif_effects.R.
+# random trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and inner products with the
+# inverse follow from inner products of whitened columns (Woodbury). Random effects and smooths extend the trend:
+# lik_vif_effects.R.
 
-# The neighbours and the inducing points are chosen at the first theta that is evaluated, and kept until the search
-# regroups them. When the number of neighbours is doubled, so is the number of inducing points.
+# The neighbours and the inducing points are chosen at the first evaluated theta, and kept until the search calls
+# regroup(). When the number of neighbours is doubled, the number of inducing points is doubled, too.
 vif_likelihood <- function(data, model, how) {
   problem <- vif_problem(data, model, how)
   check_coefficients(problem$effects)
@@ -64,7 +65,8 @@ vif_problem <- function(data, model, how) {
        trend = orthonormal_trend(data), operators = set_operators(model))
 }
 
-# The numbers of neighbours and of inducing points of a new fit; with more neighbours, there are more inducing points.
+# The number of neighbours and the number of inducing points of a new fit. The number of inducing points increases with
+# the number of neighbours.
 vif_count <- function(how, model, n) neighbour_count(how$control, model$d, n, default = 30)
 
 inducing_count <- function(how, data, factor = 1) {
@@ -83,8 +85,9 @@ vif_state <- function(problem, sets, theta, profile) {
             information = vif_information(problem, sets, theta, vif, sums, results, profile))
 }
 
-# The factors of the approximation at theta: `low`, those of low_rank_factors(); `factors` V; the `rows` of the sparse
-# U; `bad`, the first set whose covariance is not positive definite, if there is one; `entries`, those of effects.
+# The factors of the approximation at theta: `low`, a result of low_rank_factors(); `factors`, the matrix V; the `rows`
+# of the sparse U; `bad`, the first set whose covariance is not positive definite, if there is one; `entries` of
+# effects.
 vif_factor <- function(problem, sets, theta) {
   low <- low_rank_factors(problem$operators$values, theta[problem$field$rows], sets)
   if (is.null(low)) return(list(bad = 1L))
@@ -95,9 +98,9 @@ vif_factor <- function(problem, sets, theta) {
 
 vif_sums <- function(vif, known) sums_without(vif_gram(vif), known, 2 * sum(log(vif$rows$sd)))
 
-# The log-determinant and the products a' K^-1 b of the first `known` columns, as set_moments() has them, from the
-# products `gram` of all whitened columns and `logdet` of R. The other columns, Z, have coefficients b ~ N(0, I): `root`
-# is the upper triangular root of S, and `along` = S^-1 Z' R^-1 [y X].
+# The log-determinant and the products a' K^-1 b of the first `known` columns, with the names of set_moments(), from the
+# inner products `gram` of all whitened columns and the `logdet` of R. The other columns, Z, have random coefficients b
+# ~ N(0, I): `root` is the upper triangular root of S, and `along` = S^-1 Z' R^-1 [y X].
 sums_without <- function(gram, known, logdet) {
   low <- -seq_len(known)
   root <- chol_or_null(gram[low, low, drop = FALSE] + diag(nrow(gram) - known))

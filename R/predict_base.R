@@ -1,35 +1,36 @@
-# The base points of a fit by neighbours, on which new points are conditioned: observations, or values of the field at
-# the observations (predict_field.R). A list:
+# The base points of a fit by neighbours are the points on which new points are conditioned: observations, or values of
+# the field at the observations (predict_field.R). A list:
 #
-#   fit                 a fit whose observations are the base points, for their covariances
+#   fit                 a fit whose observations are the base points; it has their covariances
 #   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
 #   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
-#   known               numbers of the base points that have the value of the field at their location
-#   process, trend()    the mean of the process there, and the columns of the trend as the data explain them
+#   known               the numbers of the base points whose value is the field itself, without noise
+#   process, trend()    the mean of the process at the base points, and likewise for the columns of the trend as data
 #   cover()             numbers of few base points that cover all of them, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
-#   beside              the number of earlier new points in addition to joint(), see joint_order(); NULL: joint() counts
-#                       earlier new points, too
+#   beside              the number of earlier new points in addition to joint(), see joint_order(); NULL: joint()
+#                       includes earlier new points
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
 #   width               the number of points u of one call
-#   elsewhere(count)    whether other processes should predict `count` points
+#   elsewhere(count)    whether worker processes should predict `count` points
 #   posterior()         the distribution of the values of the base points given the data, see joint_sets(); NULL if
 #                       these values are known
 #   sums(sets), parts(sets)  the variances of the weighted sums `sets` of base points given the data; a matrix with a
 #                       column for each sum, whose inner products are the covariances
-#   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow from columns of
-#                       values of the observations
-#   correct(values)     likewise for correction() of new_conditioning()
+#   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow if the
+#                       observations have the values in a column
+#   correct(values)     as solve(), for correction() of new_conditioning()
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
 #   row(k)              the observation of base point k
-# In joint predictions beside effects of a family (predict_joint_effects.R), coefficients come before the base points:
-#   field, points_of(u)  the fit of the field, and the points u as it reads them; otherwise NULL and u
+# In joint predictions with effects of a family (predict_joint_effects.R), the coefficients of effects come before the
+# base points:
+#   field, points_of(u)  the fit of the field, and the columns of u that this fit reads; otherwise NULL and u
 #   entries(u)          the sums of coefficients at points u; otherwise NULL
 
-# The base points for the nearest and for the joint conditioning. Given near values of the field, distant points add
-# little information; given noisy observations, they add more. Joint predictions therefore use values of the field,
+# The base points for the nearest and for the joint conditioning. Distant points add little information to near values
+# of the field, but more information to near noisy observations. Joint predictions therefore use values of the field,
 # unless there are too many.
 nearest_base <- function(object) UseMethod("nearest_base")
 joint_base <- function(object) UseMethod("joint_base")
@@ -111,15 +112,15 @@ nearest_weights <- function(values, base, model, theta, reference = base$u, tree
   }
 }
 
-# The covariance of a fit in the form that set_weights() reads. The precision setting concerns products with matrices,
-# which other methods use, so float64 is used here.
+# The covariance of a fit in the form that set_weights() reads. The covariance is always in float64, because the user's
+# setting of the precision only concerns products with matrices, which other methods use.
 sets_covariance <- function(object) {
   precision <- if (object$method == "vecchia") object$how$precision else "float64"
   covariance_matrix(object$model, precision, usable_backend(object$how$backend))
 }
 
-# The number of observations on which a point is conditioned. For a fit by another method than Vecchia's, it is chosen
-# here.
+# The number of observations on which a point is conditioned. For a fit by another method than Vecchia's, this function
+# chooses the number.
 local_count_of <- function(object) {
   n <- length(object$data$y)
   if (!is.null(object$vecchia$local)) return(min(object$vecchia$local, n))

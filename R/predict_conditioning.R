@@ -1,23 +1,25 @@
 # The contract of a conditioning, which is the process of a fit given its data. Predictions, simulations and
-# cross-validation use nothing else of the method of a fit.
+# cross-validation do not use the method of a fit in any other way.
 #
 # A conditioning is a list of functions, the arguments of new_conditioning(). Arguments without a default are required;
 # the default of an optional one follows from the others. `targets` are those of targets_of(), n points or means.
 #
-#   means(targets)         `trend`, the part of the mean with estimated coefficients, and the mean of the `process`
-#   moments(targets)       likewise, with the `variance` of the field, whose trend is uncertain, and the Lagrange
-#                          multiplier `lagrange` of the trend
+#   means(targets)         two parts of the mean: the `trend`, whose coefficients are estimated, and the mean of the
+#                          `process`
+#   moments(targets)       the same, with the `variance` of the field, including the uncertainty of the trend, and the
+#                          Lagrange multiplier `lagrange` of the trend
 #   errors(targets)        the covariance matrix of the errors of all targets, symmetric up to rounding
-#   errors_among(targets)  f(numbers): this matrix for some of the targets. A kind defines errors() or errors_among().
+#   errors_among(targets)  f(numbers): the covariance matrix of the errors of some targets. A kind defines errors() or
+#                          errors_among().
 #   correction(points, values)     kriging predictions at points from columns of values at the observations; if a family
-#                          has negative weights, minus draws of the error that these weights add
+#                          has negative weights, draws of the error due to these weights are subtracted
 #   prior_draws(u, nsim, features) draws of the process at points u from the model
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
 #   inverse()              parts of the inverse of the covariance matrix K of the observations: its `diagonal`,
 #                          `alpha` = K^-1 (y - X beta) and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
-#   determined(leaf)       the number of coefficients of a smooth that the data determine: for each of them the relative
-#                          reduction of its variance
-#   exact                  whether means and moments are free of approximations
+#   determined(leaf)       the number of coefficients of a smooth that the data determine: the sum of the relative
+#                          reductions of their variances
+#   exact                  whether means and moments are exact
 #
 # The kinds:
 #
@@ -26,10 +28,10 @@
 #   joint              the nearest base points and earlier new points           predict_joint.R
 #   cells              values of the field in the cell of each point            predict_by_cells.R
 #   vif                the nearest base points for the residual process        predict_vif.R
-#   effects            one of these for the field, beside random effects       predict_effects.R
+#   effects            one of the above for the field, and random effects       predict_effects.R
 #   local trend        the nearest observations, also for the trend             predict_local.R
 #
-# Base points are the observations, or values of the field there: predict_base.R.
+# Base points are the observations, or values of the field at the observations: predict_base.R.
 new_conditioning <- function(object, means, moments, errors = all_errors(errors_among),
                              errors_among = errors_of_some(errors), correction = NULL, inverse = NULL,
                              prior_draws = function(u, nsim, features) separate_draws(object, u, nsim, features),
@@ -42,7 +44,8 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is a result of prediction_request(). Windows of a map share the one in `prepared`.
+# The conditioning of a fit; `how` is a result of prediction_request(). Windows of a map share the conditioning in
+# `prepared`.
 conditioning_for <- function(object, how = field_request$how) {
   if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))

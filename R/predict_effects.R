@@ -40,7 +40,7 @@ effects_kriging.default <- function(object, how) {
   )
 }
 
-# Moments that include the uncertainty of the coefficients.
+# Adds the uncertainty of the coefficients to moments.
 with_gaps <- function(moments, object, fitted, base, targets) {
   sparse <- are_points(targets) && !is.null(fitted$joint$forms)
   gap_of <- if (sparse) coefficient_forms else coefficient_gap
@@ -53,21 +53,21 @@ with_gaps <- function(moments, object, fitted, base, targets) {
   replace(moments, "lagrange", list(parts$lagrange))
 }
 
-# Values for all coefficients of entries, from the `known` values for levels with observations; new levels have the
-# value `new`.
+# Values of all coefficients of `entries`: `known` for coefficients with observations, and `new` for coefficients of new
+# levels.
 with_new <- function(fitted, entries, known, new = 0) {
   known <- as.matrix(known)
   rbind(known, matrix(new, entries$size - nrow(known), ncol(known)))
 }
 
-# Targets of the field.
+# The targets with the columns that the field reads.
 field_targets <- function(fitted, targets) {
   targets$x <- matrix(0, targets$n, 0)
   targets$among <- moved_among(targets$among, fitted$points_of)
   replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 
-# The number of targets whose gaps fit into 160 MB, if a target has `each` numbers.
+# The number of targets whose gaps fit into 160 MB, if a target needs memory for `each` numbers.
 gap_width <- function(each) max(1, floor(2e7 / each))
 
 # The errors of targets due to the coefficients of trend and effects, as in trend_uncertainty(): columns minus the part
@@ -99,7 +99,7 @@ coefficient_forms <- function(object, fitted, base, targets) {
   forms
 }
 
-# The entries of row_sparse$means(): columns and values of the entries of the neighbours of each set.
+# The columns and values of the entries of all neighbours of each set, for means() of row_sparse().
 neighbour_entries <- function(sets, entries) {
   used <- sets$neighbours > 0
   near <- sets$neighbours[used]
@@ -128,10 +128,10 @@ effects_draws <- function(object, fitted, points, nsim) {
     joint_draws(fitted$inner, joint_base(fitted$inner), points, nsim, shift)
 }
 
-# The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the `joint`
+# A list: the `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients; the `joint`
 # distribution of the coefficients of trend and effects (lik_coefficients.R); the `inner` fit of the field and the
-# noise, with points_of(u), the points u in the form that it reads. The low-rank part of VIF is an effect with `rank`
-# coefficients.
+# noise; and points_of(u), the columns of points u that the inner fit reads. The low-rank part of VIF is an effect with
+# `rank` coefficients.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],
                 object$how$control[c("ordering", "seed")], object$how$backend)
@@ -182,7 +182,7 @@ coefficients_of <- function(effects, leaf) {
   effect$before + seq_len(effect$size * max(1, length(effect$levels)))
 }
 
-# The inverse of new_conditioning(), by Woodbury's identity.
+# The function inverse() of new_conditioning(), by Woodbury's identity.
 effects_inverse <- function(object, fitted) {
   sets <- observation_sets(fitted$inner, object$vecchia$local)
   p <- ncol(object$data$x)

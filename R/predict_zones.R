@@ -7,15 +7,16 @@
 #
 #   Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),
 #
-# on average over the draws of cells: the first term has the covariances of different cells, and the second one adds the
-# rest of the variances of single cells. Other zones have a rectangle for each cell, in which f and g are equal.
+# on average over the draws of cells: the first term estimates the covariances of different cells, and the second term
+# adds the rest of the variances of single cells. In zones with fewer cells, each cell is a rectangle, so f and g are
+# equal.
 #
 # The state of sums over zones: a matrix `sums`, with a row for each zone and the columns area, total and one for each
-# threshold; and `nodes`, a list of parts with u, x and offset of both cells of a rectangle, one after the other, and
-# with zone, area and count of the rectangles, their number and their tile.
+# threshold; and `nodes`, a list of parts with u, x and offset of both cells of each rectangle, one after the other, and
+# with the zone, area, count of cells, number and tile of each rectangle.
 
-# The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and the maximum of all rows.
-# Windows whose height is a multiple of this maximum do not divide a rectangle.
+# The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and the maximum of `rows`. A
+# window whose height is a multiple of this maximum contains whole rectangles only.
 rectangles_of_zones <- function(readers, templates, nodes, cells = 2e5) {
   counts <- Map(function(reader, template) {
     parts <- lapply(rows_in_windows(template, max(1, floor(cells / terra::ncol(template)))), function(rows) {
@@ -36,7 +37,8 @@ rows_in_windows <- function(template, height) {
   split(rows, (rows - 1) %/% height)
 }
 
-# The state with the `cells` of one more window, a result of predict_window(), of a tile with `columns` columns.
+# The state after the `cells` of one more window are added; `cells` is a result of predict_window() for a window of a
+# tile with `columns` columns.
 add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) {
   complete <- window$points$complete
   row_of <- replace(rep(NA_integer_, length(complete)), complete, seq_len(sum(complete)))
@@ -57,7 +59,8 @@ add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) 
   list(sums = rowsum(sums, rownames(sums)), nodes = c(state$nodes, list(nodes)))
 }
 
-# Two members of each group, different ones if the group has several, selected by `random` numbers of the group.
+# Two members of each group, selected by the `random` numbers of the group; they differ if the group has several
+# members.
 two_of_each <- function(group, random) {
   members <- split(seq_along(group), group)
   count <- unname(lengths(members))

@@ -1,17 +1,18 @@
 # The contract of predictive distributions. A predictive has the distributions of n numbers, one for each new point or
-# block; what predict() returns of a fit follows from it by these verbs:
+# block. predict() computes its results from a predictive by these verbs:
 #
 #   mean(x)              the n means
 #   variance(x)          the n variances; their square roots are the column `se.fit`
 #   quantile(x, p)       the n quantiles; p is one probability, or one for each of the n
-#   cdf(x, q, lower)     the n probabilities of values up to q, or beyond q with `lower = FALSE`; q as p
+#   cdf(x, q, lower)     the n probabilities of values up to q, or beyond q with `lower = FALSE`; q is one number, or
+#                        one for each of the n
 #   draw(x, count)       `count` independent draws, a matrix with n rows
 #
 # and these, which have defaults:
 #
 #   predictor(x)         the n numbers of the column `fit`; default: the means
 #   mix_quantile(x, mixture, p)   the quantiles of a mixture whose parts are of the class of x
-#   merge_parts(x, mixture)   a mixture whose parts are of the class of x in another form; default: the mixture
+#   merge_parts(x, mixture)   combines the parts of a mixture, which are of the class of x, if possible
 #
 # The kinds of predictives:
 #
@@ -65,8 +66,8 @@ mix_quantile.pred_normal <- function(x, mixture, p) {
                    each_part(mixture, function(part) sqrt(part$variance)), mixture$weights)
 }
 
-# The p-quantiles of mixtures of normal distributions (means and standard deviations of each mixture are a row), by
-# Newton's method between bounds.
+# The p-quantiles of mixtures of normal distributions, by Newton's method between bounds. Each row of `mean` and `sd` is
+# a mixture.
 mixture_quantile <- function(p, mean, sd, weights, steps = 100) {
   each <- mean + stats::qnorm(p) * sd
   low <- apply(each, 1, min)

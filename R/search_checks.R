@@ -40,7 +40,7 @@ at_bound <- function(p, theta) {
 # The largest change of a log-likelihood by rounding without a warning.
 allowed_rounding <- 0.5
 
-# Warns about estimates that fit the observations but predict nothing between them.
+# Warns about estimates that fit the observations but are useless for predictions between the observations.
 warn_about_fit <- function(fit) {
   if (short <- length(ranges <- short_ranges(fit))) {
     cli::cli_warn(c(
@@ -66,7 +66,8 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Reports terms whose variance is estimated as zero, if there are other terms. A smooth keeps its columns of the trend.
+# Reports terms whose variance is estimated as zero, if there are other terms. For a smooth, only the penalised part
+# vanishes; its columns of the trend remain.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
   tell_vanished_penalties(fit, unlist(lapply(terms, names)))
@@ -105,8 +106,9 @@ is_partly_trend <- function(leaves, fit) {
 }
 
 # The terms of a sum, without noise, whose standard deviation is below 0.5 % of the standard deviation of all terms
-# together, or of the response, which is far smaller for fields with long ranges: a search does not come closer to 0. In
-# a fit of several variables, these are effects, compared with the response of their variable.
+# together, or of the standard deviation of the response, which is far smaller for fields with long ranges. Estimates
+# below this limit count as 0, because searches do not come closer to 0. In a fit of several variables, these terms are
+# effects, and are compared with the response of their variable.
 vanished_terms <- function(fit) {
   model <- fit$model
   several <- is_lmc(model$covariance)
@@ -123,7 +125,7 @@ vanished_terms <- function(fit) {
   terms[estimated & variances < 2.5e-5 * whole]
 }
 
-# The variance of the response without its trend, in units of the field.
+# The variance of the detrended response, in units of the field.
 spread_of_response <- function(fit) {
   if (is.null(fit$family) && nobs.gp(fit) > 1) stats::var(process_of_data(fit)) else Inf
 }
@@ -135,7 +137,8 @@ mean_variances <- function(model, theta, u) {
   }, leaves_of(model$covariance), leaf_values(model, theta))
 }
 
-# The ranges of parts whose correlation with the nearest other point is below a third, for half of the points.
+# The ranges of parts with short correlations: for half of the points, the correlation with the nearest other point is
+# below a third.
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(covariance_of_points(fit))
@@ -172,8 +175,8 @@ is_negligible <- function(nugget, fit, data, process, field_sites) {
 }
 
 # Computes test(near) at some points, from the variances of the field and the smallest semivariances with another point.
-# Semivariances with the nearest of many points are tested first: other points can only decrease them, and smaller
-# semivariances never make a test true.
+# Semivariances with the nearest of many points are tested first: other points can only decrease the semivariances, and
+# smaller semivariances never make a test true.
 for_nearest <- function(model, u, test, count = 200) {
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), count)))
   if (nrow(u) > 1e4) {
@@ -195,8 +198,8 @@ nearest_semivariance <- function(model, x, y) {
        semivariance = matrix(least(input), nrow(x))[, 2])
 }
 
-# Warns about duplicated observations, including the response, because they imply a zero nugget, whatever the other
-# observations are.
+# Warns about duplicated observations, including the response, because duplicates imply a zero nugget, whatever the
+# other observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
   first <- first_rows(data$u)

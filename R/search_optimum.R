@@ -1,7 +1,7 @@
 # The global optimum of a likelihood that is cheap enough for many searches.
 
-# The best end of searches from the most promising `starts`, and its `rivals`: up to three other optima of a
-# log-likelihood within two units.
+# The best optimum that searches from the most promising `starts` reach, and its `rivals`: up to three other optima
+# whose log-likelihood is at most two units lower.
 best_optimum <- function(starts, target) {
   result <- find_optima(starts, target)
   result$best <- finish(result$best, target)
@@ -28,7 +28,7 @@ find_optima <- function(starts, target) {
 
 from_best <- function(ends) ends[order(values_of(ends))]
 
-# Adds the optima of one group: those reached from the best end, and from at most three other ends.
+# Adds the optima of one group, which precise searches reach from the best end and from at most three other ends.
 with_ends <- function(result, ends, target) {
   new <- 0
   elsewhere <- function(end) all(vapply(result$optima, apart, NA, end, target))
@@ -54,7 +54,8 @@ with_around <- function(result, target) {
   if (nrow(around)) with_ends(result, rough_searches(around, target), target) else result
 }
 
-# Searches start in all rows. In each group, the best two before and the best two after the first steps continue.
+# Searches start in all rows of `from`. In each group, searches continue from the two starts with the lowest values and
+# from the two that have the lowest values after the first steps.
 descents <- function(from, target) {
   first <- first_steps(from, target)
   group <- ceiling(seq_along(first) / group_size(target))
@@ -66,8 +67,8 @@ descents <- function(from, target) {
 
 rough_searches <- function(from, target) last_steps(first_steps(from, target), target)
 
-# A few quasi-Newton steps, whose end predicts the optimum far better than the value at the start. A few Newton steps
-# follow, which are sufficient near an optimum.
+# A few quasi-Newton steps. The value at their end predicts the optimum far better than the value at the start. A few
+# Newton steps follow, which are sufficient near an optimum.
 first_steps <- function(from, target) descend_all(from, roughly(target, 8), search_from)
 last_steps <- function(ends, target) {
   descend_all(do.call(rbind, lapply(ends, function(end) end$theta)), roughly(target, Inf), information_search)
@@ -113,8 +114,8 @@ finish <- function(end, target, gain = 1e-8) {
   again
 }
 
-# The best optimum from candidates. Near the optimum, a few Newton steps suffice; if values are cheap, other starts are
-# tried as well.
+# The best optimum from candidates. A few Newton steps are sufficient near the optimum. If values are cheap, searches
+# also start from other points.
 best_from <- function(candidates, target) {
   control <- target$how$control
   dense <- target$likelihood$dense
@@ -131,12 +132,12 @@ best_from <- function(candidates, target) {
   best
 }
 
-# TRUE for user-defined formulas, whose optima may differ in other parameters than ranges and nuggets.
+# TRUE if the model has user-defined formulas, whose optima may differ in parameters other than ranges and nuggets.
 has_formula <- function(model) any(model$parameters$kind == "free" & !model$parameters$fixed)
 
 # The best of the optima reached from candidates, and its rivals. The values of candidates predict the values of optima
-# poorly, because candidates are optima of a subset. Therefore each candidate whose value is near the lowest one starts
-# a search, in their order, unless it belongs to an optimum already found.
+# poorly, because candidates are optima of a subset. Therefore a search starts from each candidate whose value is near
+# the lowest value, in the order of the values, unless the candidate belongs to an optimum that was already found.
 best_beside <- function(candidates, values, search, target, within = 6) {
   optima <- list()
   for (k in which(values < Inf & values <= cummin(values) + within)) {
@@ -170,8 +171,8 @@ apart <- function(a, b, target) {
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 
-# Starts of further searches: local minima on lines through the optimum that are not much worse than the optimum; and
-# other periods, between which the likelihood has many minima.
+# Starts of further searches: the local minima on lines through the optimum if their values are not much worse than the
+# optimum, and other periods, because the likelihood has many minima between periods.
 look_around <- function(best, target) {
   minima <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)
@@ -185,7 +186,7 @@ look_around <- function(best, target) {
 }
 
 # Starts for user-defined covariances that differ from an optimum in every parameter, by up to four standard errors or a
-# factor of 20. Their noise is positive, even if the optimum has no noise.
+# factor of 20. The noise at these starts is positive, even if the optimum has no noise.
 restarts_around <- function(best, target, count = 6) {
   model <- target$model
   parameters <- model$parameters
@@ -219,7 +220,7 @@ lines_through <- function(theta, model) {
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
   nugget <- intersect(white_rows(model), which(free))
   sill <- if (length(nugget)) total_variance(model, theta)
-  # covariances of compact support have local optima wherever their range passes many distances
+  # covariances of compact support have local optima wherever the range passes the distances of many pairs
   fine <- function(of) if (leaf_at(model$covariance, parameters$leaf[[of[[1]]]])$kernel$most_dims < Inf) 0.1 else 0.3
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
@@ -231,15 +232,15 @@ lines_through <- function(theta, model) {
     unlist(lapply(which(free & parameters$kind == "angle"), angle_lines, theta, model, line), recursive = FALSE))
 }
 
-# Starts in all directions: at the estimated ratio and at smaller ratios with the same range across, with the estimated
-# nugget and with a much larger one.
+# Starts in all directions: at the estimated ratio and at smaller ratios with the same range across, each with the
+# estimated nugget and with a much larger nugget.
 angle_lines <- function(angle, theta, model, line) {
   parameters <- model$parameters
   rows_of_kind <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
   ratio <- rows_of_kind("ratio")
   range <- rows_of_kind("range")
   angles <- theta[[angle]] + seq(0, 165, by = 15)
-  # a single angle cannot be varied: it is in space, without a range, or fixed
+  # only the angle varies if the part has several ratios (in space) or no range, or if the ratio or the range is fixed
   alone <- length(ratio) != 1 || length(range) != 1 || any(parameters$fixed[c(ratio, range)])
   if (alone) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]

@@ -1,12 +1,12 @@
 # The scale of a covariance at parameters theta: the variance of an observation, and how parameters of user-defined
 # formulas change it.
 
-# Rows of u, evenly spaced, that represent all points.
+# Some evenly spaced rows of u, which represent all points.
 typical_sites <- function(u, max_count = 50) {
   u[spaced_rows(nrow(u), max_count), , drop = FALSE]
 }
 
-# The variance of an observation, nugget included, on average over the sites of a model with bounds.
+# The mean variance of an observation, including the nugget, over the sites of a model with bounds.
 total_variance <- function(model, theta) {
   field <- model$field %||% model
   theta <- unname(theta)[seq_len(nrow(field$parameters))]
@@ -24,7 +24,8 @@ site_variances <- function(model, theta) {
 }
 
 # The factor that makes the variance of the covariance at theta similar to the variance of the response; 1 if the
-# variance is zero, or differs between sites by more than a factor of `max_ratio`: theta is then far from any estimate.
+# variance is zero, or differs between sites by more than a factor of `max_ratio`: in that case theta is far from any
+# estimate.
 scale_factor <- function(model, theta, variance, max_ratio = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)
@@ -32,10 +33,12 @@ scale_factor <- function(model, theta, variance, max_ratio = Inf) {
 }
 
 # Adds to a model with bounds, for parameters of user-defined formulas:
-#   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by its size
-#   multiplies  whether it is a factor of the whole covariance
-#   middle      the value around which searches start: the given one, unless the covariance is insensitive to it there
-# Bounds include these values, and the factor by which the variance becomes that of the response.
+#   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by about 100 %
+#   multiplies  whether the parameter is a factor of the whole covariance
+#   middle      the value around which searches start: the user's value, unless the covariance is insensitive to the
+#               parameter at this value
+# Bounds include `middle`, also after a multiplication by the factor that makes the variance equal to that of the
+# response.
 with_free_parameters <- function(model, variance) {
   parameters <- model$parameters
   rows <- which(parameters$kind == "free" & !parameters$fixed)
@@ -44,7 +47,7 @@ with_free_parameters <- function(model, variance) {
   both_signs <- setdiff(rows, logs)
   theta <- typical_parameters(parameters)
   neutral <- replace(theta, both_signs, 0)
-  # a given value may be far too large
+  # a value that the user gave may be far too large
   if (!is_regular(model, theta)) theta <- neutral
   for (row in logs) theta[[row]] <- sensitive_value(model, row, theta)
   change <- relative_changes(model, theta)[rows, , drop = FALSE]
@@ -58,7 +61,7 @@ with_free_parameters <- function(model, variance) {
   replace(model, "parameters", list(parameters))
 }
 
-# Given values; for other parameters, the middle of their bounds, or zero.
+# The values that the user gave; for other parameters, the middle of their bounds, or zero.
 typical_parameters <- function(parameters) {
   middle <- ifelse(parameters$log, sqrt(pmax(parameters$lower * parameters$upper, 0)), 0)
   ifelse(is.na(parameters$value), middle, parameters$value)
@@ -72,8 +75,9 @@ is_regular <- function(model, theta) {
   most[[1]] > 0 && most[[2]] <= 1e6 * most[[1]]
 }
 
-# The relative changes of the covariance matrix of the sites by a unit of each parameter, or of its logarithm, and
-# whether the parameter is a factor of the matrix: from products of the matrix and of its derivatives with random signs.
+# The relative changes of the covariance matrix of the sites if a parameter, or its logarithm, changes by 1, and whether
+# the parameter is a factor of the matrix. Both are estimated from products of the matrix and of its derivatives with
+# random signs.
 relative_changes <- function(model, theta) {
   sites <- model$sites
   input <- list(theta = theta, x = sites, y = sites, b = with_seed(1, random_signs(nrow(sites), 1)))
@@ -84,7 +88,7 @@ relative_changes <- function(model, theta) {
              multiplies = (colSums((change - whole)^2) < 1e-20 * sum(whole^2)) %in% TRUE)
 }
 
-# The value of a positive parameter nearest to its value in theta at which the covariance is sensitive to its logarithm.
+# The value nearest to the value in theta at which the covariance is sensitive to the logarithm of a positive parameter.
 # For example, a range that is far longer or far shorter than the distances of the sites has no influence.
 sensitive_value <- function(model, row, theta, max_ratio = 1e8) {
   size_at <- function(value) {

@@ -1,7 +1,8 @@
 # Starting values of a search for the parameters: points that fill the space of the parameters evenly.
 
-# One row of theta for each start, for a model with bounds. Given values are kept. Angles and parameters of user-defined
-# formulas always have a value: angles are rotated, and parameters of formulas vary in every other start.
+# One row of theta for each start, for a model with bounds. Values that the user gave are kept. Angles and parameters of
+# user-defined formulas have a value even if the user gave none: starts rotate the angles, and every other start varies
+# the parameters of formulas.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind %in% c("angle", "free") & !parameters$fixed)
@@ -20,7 +21,8 @@ starting_values <- function(model, u, y) {
   unique(starts)
 }
 
-# The number of dimensions in which starts differ: a coregionalisation matrix starts as a share of the moments.
+# The number of dimensions in which starts differ. A coregionalisation matrix has one dimension, its share of the
+# moments.
 start_axes <- function(parameters) {
   free <- parameters[!parameters$fixed, ]
   sills <- free$kind %in% c("sill", "cross")
@@ -33,21 +35,22 @@ even_points <- function(n, d) {
   (0.5 + outer(seq_len(n), root^-seq_len(d))) %% 1
 }
 
-# The parameters at a point of the unit cube: its first coordinate is common to all ranges.
+# The parameters at a point of the unit cube; the first coordinate of the point is common to all ranges.
 start_at <- function(model, u, total, open, unit, periods, n) {
   parameters <- model$parameters
   seen <- list()
   value <- parameters$value
   position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
-  # the order of two parts of one kind does not matter, unless a product contains one of them
+  # two parts of one kind can be exchanged without changing the covariance, unless a product contains one of them
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
       !has_products(model$covariance)
   }
   for (k in which(open)) {
     row <- parameters[k, ]
-    # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
+    # if terms of a sum started with equal ranges, they would stay equal; the range of a periodic term is a shape
+    # parameter, not a length
     lengths <- leaf_at(model$covariance, row$leaf)$geometry$lengths
     family <- if (row$kind == "range" && !lengths) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
@@ -69,14 +72,14 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
-# A starting value for a parameter of a user-defined formula: the typical value, or a value near it; also near 0 if the
-# parameter may have either sign.
+# A starting value for a parameter of a user-defined formula: the typical value, or a value near it; if the parameter
+# may have either sign, starts near 0 are included.
 free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
 }
 
-# A start scaled by a factor of the whole covariance, so that its variance is that of the response.
+# A start whose covariance is multiplied by a factor, so that its variance equals the variance of the response.
 rescaled_start <- function(model, value, total) {
   factors <- which(model$parameters$multiplies %in% TRUE)
   if (!length(factors)) return(value)
@@ -84,7 +87,8 @@ rescaled_start <- function(model, value, total) {
   replace(value, first, value[[first]] * scale_factor(model, value, total))
 }
 
-# A parameter of a user-defined formula, changed by some of its units; on the log scale, these are factors from 2 to 6.
+# A parameter of a user-defined formula, changed by a number of its units; on the log scale, a unit is a factor between
+# 2 and 6.
 moved_free <- function(row, value, units) {
   from_search(row, to_search(row, value) + units * if (row$log) min(max(row$unit, log(2)), log(6)) else 1)
 }
@@ -100,8 +104,8 @@ shortest_share <- function(model, row, u) {
 }
 
 # Periods for all periodic parts: the two highest peaks of the periodogram in each octave, from twice the spacing of the
-# points to the extent of the points. Peaks of the likelihood are half a cycle wide, and slow changes outweigh fast
-# ones.
+# points to the extent of the points. Peaks of the likelihood are half a cycle wide, and slow variation has higher peaks
+# than fast variation, so each octave is searched separately.
 likely_periods <- function(model, u, y) {
   leaves <- Filter(function(leaf) "period" %in% names(leaf$parameters), leaves_of(model$covariance))
   dims <- unique(unlist(lapply(leaves, leaf_dims, model$d)))
@@ -123,8 +127,8 @@ periodogram_peaks <- function(u, y, max_points = 2e4) {
   1 / frequency[unname(highest)]
 }
 
-# An informative subset of rows: half drawn at random, so that the order of the rows has no effect, half the nearest
-# neighbours of those, which identify the nugget and short ranges.
+# An informative subset of rows: half drawn at random, so that the order of the rows has no effect, half nearest
+# neighbours of these random rows, which identify the nugget and short ranges.
 subset_rows <- function(u, size, seed, block = NULL) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))
@@ -142,7 +146,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
   sort(utils::head(unique(c(some, neighbours, order)), size))
 }
 
-# Whole blocks, drawn at random, until `size` rows are reached.
+# The rows of whole blocks, which are drawn at random until there are `size` rows.
 rows_of_blocks <- function(block, size, seed) {
   blocks <- with_seed(seed, sample(unique(block)))
   enough <- match(TRUE, cumsum(tabulate(match(block, blocks))) >= size)

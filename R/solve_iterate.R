@@ -1,11 +1,11 @@
 # An iterative method for A x = b from x = 0, all columns together. A method is a list:
-#   start(space, precondition, b)                      its state, which overwrites b: a list of `blocks`, n x p each,
+#   start(space, precondition, b)                      the state, which may overwrite b: a list of `blocks`, n x p each,
 #                                                      among them x, and of `numbers`, one for each column
 #   step(space, product, precondition, state, active)  the next state; columns that are not active are unchanged
 #   recorded                                           names of numbers to be kept from each step
-# The numbers `column` (its position in b), `residual` and, if a method has it, `stuck` are for the loop below. It stops
-# each column once its residual is at most its target, or it is stuck; where that saves work, columns that have stopped
-# leave the blocks.
+# The loop below uses three of the numbers: `column`, the position of a column in b; its `residual`; and, if a method
+# has it, `stuck`. The iteration of a column stops when its residual is at most its target, or when it is stuck. Columns
+# that have stopped are removed from the blocks if this saves work.
 iterate <- function(method, system, product, precondition, b, target, maxit, report = NULL) {
   space <- system$space
   solution <- zeros_like(space, b)
@@ -40,13 +40,13 @@ columns_of <- function(state, chosen) {
   list(blocks = lapply(state$blocks, \(x) x[, chosen, drop = FALSE]), numbers = lapply(state$numbers, `[`, chosen))
 }
 
-# Solves (K + lambda I) a = b from x0, in passes: where rounding separates the residual of the recurrences from the true
-# residual, the next pass solves for the correction. A pass that increased the residual is undone. True residuals
-# come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
-# pass. The `recorded` quantities are those of the first pass.
-# With `check` = 0 there is a single pass, whose residuals are not checked. Otherwise a sample of `check` rows estimates
-# the true residuals, and all rows are computed only if they need a correction.
-# long: passes of refinement around one loop, with what both keep
+# Solves (K + lambda I) a = b from x0, in passes: if the true residual differs from the residual of the recurrences
+# because of rounding, the next pass solves for the correction. A pass that increased the residual is undone. True
+# residuals come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits
+# in each pass. The `recorded` numbers are from the first pass. With `check` = 0 there is a single pass, whose residuals
+# are not checked. Otherwise a sample of `check` rows estimates the true residuals, and all rows are computed only if
+# they need a correction.
+# long: passes of refinement around one loop, which share variables
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space <- system$space %||% vector_space() # by default, vectors of R
@@ -93,8 +93,8 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 
-# Powers of 2 that bring the norms of columns near 1: squares of small or large numbers exceed the range of doubles, and
-# small numbers that of floats.
+# Powers of 2 that scale the norms of columns to about 1, because squares of very small or large numbers are outside the
+# range of doubles, and very small numbers are outside the range of floats.
 near_one <- function(space, b) {
   norm <- norms(space, b)
   first <- ifelse(norm < 2^-400, 2^600, ifelse(norm > 2^400, 2^-600, 1))
@@ -127,5 +127,5 @@ most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
-# The smallest factor by which a pass can reduce the residual.
+# The smallest ratio of the residuals after and before a pass.
 reach <- c(float64 = 0, float32 = 1e-6)

@@ -8,9 +8,9 @@
 # the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are given its data. No two
 # new points coincide. The variances of the covariance are multiplied by `diagonal`.
 #
-# The result has the new points with the numbers `chosen` and those that they depend on: `numbers`, and their
-# `positions` in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these
-# points, with the same values as for all points.
+# The result has the `numbers` of the new points `chosen` and of all points on which these depend, and the `positions`
+# of these points in the order of all new points. Functions of the result are joint_values(), joint_variances_of() and
+# joint_sums_of() for these points; the values equal those computed for all new points.
 joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), chosen = NULL) {
   order <- ordered$order
   n <- nrow(base$u)
@@ -43,11 +43,12 @@ joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joi
   function(chosen = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, chosen)
 }
 
-# The order of the new points, the position of each in it, and neighbours(m, of, values): those of the positions `of`
-# in this order among the base points and the new points before them, searched on the backend of `values`. If base
-# points are dense in one direction alone, as along tracks, the nearest of them say little about the other directions.
-# Therefore up to a third of the neighbours are the nearest of the few base points `base$cover()`, which lie
-# everywhere. With `base$beside`, the neighbours are m base points, and so many of the new points before.
+# The order of the new points, the position of each new point in this order, and the function neighbours(m, of, values).
+# For the new points at the positions `of`, this function searches neighbours among the base points and earlier new
+# points, on the backend of `values`. If base points are dense in one direction alone, as along tracks, the nearest base
+# points have little information about the other directions. Therefore up to a third of the neighbours are the nearest
+# of the few base points `base$cover()`, which cover the whole region. With `base$beside`, the neighbours are m base
+# points and `base$beside` earlier new points.
 joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
@@ -74,11 +75,11 @@ joint_order <- function(base, new) {
   })
 }
 
-# The maximum number of points farther away, in addition to m noisy base points.
+# The maximum number of neighbours farther away, in addition to the m nearest base points if these are noisy.
 most_far <- function(m) min(m %/% 3L, 20L)
 
-# The `positions` of some new points, and of all on which they depend, in ascending order, with their neighbours among
-# the base points and these. `ordered`: a result of joint_order().
+# The `positions` of some new points and of all new points on which they depend, in ascending order, with the neighbours
+# of each among base points and these new points. `ordered`: a result of joint_order().
 dependencies <- function(ordered, m, base, positions, values) {
   total <- length(ordered$order)
   neighbours_of <- function(positions) ordered$neighbours(m, positions, values)
@@ -101,8 +102,9 @@ dependencies <- function(ordered, m, base, positions, values) {
   list(positions = positions, neighbours = near)
 }
 
-# In smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of
-# the size of these errors is added to the new points that a set is conditioned on, and more where that is too little.
+# In smooth fields, new points that are close to each other nearly determine each other, and rounding errors inflate the
+# weights. Therefore noise of the size of these errors is added to the new points that a set is conditioned on; if the
+# weights are still not regular, more noise is added.
 regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets <- weigh(points, jitters[[1]])
   for (jitter in jitters[-1]) {
@@ -115,8 +117,8 @@ regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets
 }
 
-# The values of all new points, a row each, from columns of values of the base points; with `errors`, independent
-# standard normal numbers, draws of them.
+# The values of all new points, one row each, from columns of values of the base points. With `errors`, which are
+# independent standard normal numbers, the values are draws.
 joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
   sets["posterior"] <- list(NULL)
   joint_predict(sets, as.matrix(base), errors, threads())[order(sets$order), , drop = FALSE]

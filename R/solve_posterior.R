@@ -1,15 +1,17 @@
-# The precision Q + diag(w) of a field with sparse precision Q = U' U given observations of it: row i of U has 1 / sd of
-# point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
+# The precision Q + diag(w) of a field given observations, where the field has the sparse precision Q = U' U: row i of U
+# has 1 / sd of point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
 
-# Memory for precision matrices with this pattern, shared by fields with other weights; it holds one matrix at a time.
+# Memory for one precision matrix with this pattern. Fields with different weights share the memory and use it in turn.
 # With `effects`, coefficients with independent priors N(0, 1) come before the points. `effects` is a list of `count`,
 # the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with point i, and the
-# sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of the `diagonal`,
-# of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose diagonal is a
-# part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the pattern of the
-# factor alone. Coefficients that are observed with every point may have the ascending numbers `dense` among all
-# coefficients: `count`, `columns` and `within` are then those of the others, and precisions have their `share` and the
-# list `border`: the points `of` the observations, and their `entries` of effects. See src/neighbours/border.h.
+# sparse_symmetric() matrix `within` of pairs of coefficients that are observed together. A precision is then a list of
+# the `diagonal`, of the entries `across` between points and coefficients in the order of `columns`, and of the matrix
+# `within` of coefficients, whose diagonal is a part of `diagonal`. With effects, the factor drops fewer entries if
+# `wide` is given: larger sets of neighbours, which only determine the pattern of the factor. Coefficients that are
+# observed with every point may have the ascending numbers `dense` among all coefficients: `count`, `columns` and
+# `within` then describe only the other coefficients, and precisions have the `share` of the dense coefficients and the
+# list `border`: the points `of` the observations, and the `entries` of effects at the observations. See
+# src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     behind_effects <- function(near) {
@@ -25,23 +27,27 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
        dense = effects$dense)
 }
 
-# The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
+# The posterior of the field whose rows of U are in `factor`, a list of `weights` and `sd`. Returns a list of functions:
 #   held()                 the matrix in C++
 #   logdet(w)              log det(Q + diag(w)); NaN where it is not positive definite
-#   solve(w, b, from, tol) (Q + diag(w))^-1 b, iterated from an approximation of it; NULL where there is no factor
+#   solve(w, b, from, tol) (Q + diag(w))^-1 b, by iterations that start at the approximation `from`; NULL if there is no
+#                          factor
 #   product(w, x)          (Q + diag(w)) x
-# By the factor L L' at the latest w:
+# The next functions use the factor L L' at the latest w:
 #   has_factor()           whether it exists
 #   precondition(b)        (L L')^-1 b
 #   variances()            diagonal of the inverse
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
-#   sums(sets, nothing)    the column sums of their squares, without what is less than `nothing` of them
+#   sums(sets, nothing)    the column sums of the squares of parts(sets); contributions below the fraction `nothing` are
+#                          omitted
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
-# With effects also
-#   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
-#   effects()              the covariances of the coefficients that are observed together, or of those of the border
+# With effects, the list also has
+#   sum_variances(points, columns, values)  variances of sums of the values at points and of effects times `values`, see
+#                                           row_sparse()
+#   effects()              the covariances of the coefficients that are observed together, or of the coefficients of the
+#                          border
 #   log_forms(z)           z' log(L^-1 (Q + D) L'^-1) z for columns z of the same length
-# long: the operators of one matrix, each some lines, which share its data
+# long: the operators of one matrix, each a few lines long, which share the data of the matrix
 sparse_posterior <- function(pattern, factor) {
   self <- new.env()
   latest <- NULL
@@ -67,7 +73,7 @@ sparse_posterior <- function(pattern, factor) {
     w$diagonal
   }
   fill()
-  # the matrix, filled again if another field has used its memory
+  # the matrix; it is filled again if another field has used the shared memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()
@@ -75,7 +81,7 @@ sparse_posterior <- function(pattern, factor) {
     }
     pattern$held
   }
-  # functions of the matrix of effects are never identical
+  # compares numbers only, because identical() is never TRUE for the functions in the matrix of effects
   numbers <- function(w) if (is.list(w)) list(w$diagonal, w$across, w$within$value, w$share) else w
   factorise <- function(w) {
     if (!identical(numbers(w), numbers(latest))) {
@@ -90,7 +96,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$inverse <- self
     posterior_variances(held, threads())
   }
-  # the factored matrix together with its inverse
+  # the factored matrix and its inverse
   inverted <- function() {
     held <- current()
     if (!identical(pattern$filled$inverse, self)) variances()
@@ -135,8 +141,8 @@ sparse_posterior <- function(pattern, factor) {
   )
 }
 
-# The symmetric matrix with the dense block `border` in its ascending rows `dense`, and the sparse_symmetric() block
-# `sparse` in the others. diagonal(value) is its diagonal.
+# The symmetric matrix with the dense block `border` in the rows `dense`, which ascend, and the sparse_symmetric() block
+# `sparse` in the other rows. diagonal(value) is the diagonal of the matrix.
 bordered_symmetric <- function(sparse, border, dense) {
   others <- seq_len(length(dense) + length(sparse$start) - 1)
   others <- others[!others %in% dense]

@@ -1,8 +1,9 @@
-# Sets of points, each a point with its neighbours, for conditional distributions: sparse factors of covariance
-# matrices.
+# Conditional distributions of points given their neighbours, which are the rows of sparse inverse Cholesky factors of
+# covariance matrices. A set is a point with its neighbours.
 
 # Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) points. Returns a
-# function whose value is the copy in C++, kept between likelihoods, so that a GPU copies the points once.
+# function whose value is a copy in C++. The copy is kept between evaluations of the likelihood, so that a GPU copies
+# the points once.
 hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),
                       neighbours = matrix(0L, 0, 0)) {
   arguments <- list(points, noise, noise_derivative, values, neighbours)
@@ -13,16 +14,16 @@ hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0
   }
 }
 
-# Over these sets, with at most `count` neighbours: log det K and the products of the whitened columns of `values`, if
-# wanted with their derivatives and the expected information of theta (twice that of a log-likelihood), as one vector
-# `sums`, so that vectors of several parts of the sets can be added. `bad` is the number of the first set whose
-# covariance is not positive definite.
+# Sums over the sets with at most `count` neighbours: log det K, the inner products of the whitened columns of `values`
+# and, with `derivatives`, their derivatives and the expected information of theta (twice that of a log-likelihood). The
+# result is one vector `sums`, so that vectors of several parts of the sets can be added. `bad` is the number of the
+# first set whose covariance is not positive definite.
 set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))
 }
 
-# The numbers of set_totals() by name, for `size` columns of values and `parameters` parameters.
+# The results of set_totals() as a named list, for `size` columns of values and `parameters` parameters.
 set_moments <- function(totals, size, parameters, derivatives) {
   if (totals$bad > 0) return(list(bad = totals$bad))
   number <- if (derivatives) parameters else 0L
@@ -52,8 +53,8 @@ set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) 
   c(result, list(neighbours = neighbours))
 }
 
-# The derivatives of the weights and of log(sd) with respect to theta: an array and a matrix, whose last dimension are
-# the sets.
+# The derivatives of the weights and of log(sd) with respect to theta: an array and a matrix, whose last dimension is
+# the set.
 set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1) {
   result <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
   list(weights = result$weights[, -1, , drop = FALSE], log_sd = result$sd[-1, , drop = FALSE])
@@ -64,23 +65,23 @@ unnamed_weights <- function(operators, theta, points, noise, neighbours, diagona
                settings_of(operators$values))
 }
 
-# The weights for other points, which have no noise, given neighbours among those of hold_sets().
+# The conditional distributions of other points, which have no noise, given neighbours among the points of hold_sets().
 set_weights_at <- function(values, theta, stored, points, neighbours, diagonal = 1) {
   result <- sets_weights_at(list(values = live(values)), unname(theta), stored(), points, diagonal, neighbours,
                             settings_of(values))
   c(result, list(neighbours = neighbours))
 }
 
-# U x for columns of x, or U' x, U^-1 x and U'^-1 x.
+# The products U x, U' x, U^-1 x or U'^-1 x, for columns of x.
 sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
-  columns <- t(as.matrix(x)) # of points
+  columns <- t(as.matrix(x)) # a column for each point
   t(if (inverse) sets_colour(sets$weights, sets$sd, sets$neighbours, columns, transposed) else {
     sets_whiten(sets$weights, sets$sd, sets$neighbours, columns, transposed, threads())
   })
 }
 
-# The weighted sums of rows of x over the neighbours of each set; with a number of `points`, the transpose: for each
-# point, the sums of rows of x over the sets in which it is a neighbour.
+# The weighted sums of rows of x over the neighbours of each set; with a number of `points`, the transposed operation:
+# for each point, the weighted sum of rows of x over the sets in which the point is a neighbour.
 neighbour_means <- function(sets, x, points = NULL) {
   if (is.null(points)) return(sets_means(sets$weights, sets$neighbours, as.matrix(x)))
   sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

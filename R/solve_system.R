@@ -1,19 +1,19 @@
-# The system (K + lambda I) a = b for solvers: the properties of K that solvers need, all from the formula of `op`,
-# which computes K a for its variable `b_name`. A list of
+# The system (K + lambda I) a = b in the form that solvers need. All properties of K come from the formula of the
+# operator `op`, which computes K a; the vector a is the variable `b_name` of the formula. A list of
 #   space, n, lambda          the space of the vectors, their length, and the number added to the diagonal
-#   precision                 that of `op`
-#   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
-#   product_at(rows, a)       these rows of the product, in float64; NULL if the formula reads numbers of points, or
-#   with `ranges`
+#   precision                 the precision of `op`
+#   product(a, precision)     (K + lambda I) a, for a block of a width that the formula accepts
+#   product_at(rows, a)       the given rows of the product, in float64; NULL if the formula uses IndexI() or IndexJ(),
+#                             or with `ranges`
 #   any_width                 whether product() takes blocks of any width
-#   columns(rows), diagonal()  of K, in float64
-#   subset(rows)              the system of these points alone, without lambda; NULL as for product_at()
+#   columns(rows), diagonal()  columns and the diagonal of K, in float64
+#   subset(rows)              the system of the given points, without lambda; NULL as for product_at()
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (solve_low_rank.R), on the GPU only
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
-# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Entries of K
-# for pairs outside `ranges` are 0.
-# long: the operators of one matrix, each some lines, which share its data
+# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Entries of K for
+# pairs outside `ranges` are 0.
+# long: the operators of one matrix, each a few lines long, which share the data of the matrix
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   check_solver_operator(op, call)
   input <- match_points(op, b_name, input)
@@ -39,7 +39,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     variant(op, b_name, width, precision) %||% stop_fixed_width(b_name, width, call)
   }
   slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
-  # the entries of K: the terms of its product with ones, or that product, one column at a time
+  # an operator for entries of K: the terms of the product of K with ones, or, one column at a time, the product itself
   pairs_of <- function(together, stored = TRUE) {
     variant(op, b_name, 1, "float64", numbered = TRUE, together, stored) %||%
       (if (any_width) stop_unpaired(call) else stop_fixed_width(b_name, 1, call))
@@ -54,7 +54,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     space$copy(without_others(entries(arguments), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
-  # TRUE if many points can be selected together, without the numbers of the points
+  # TRUE if many points can be selected at once, because the formula does not use the numbers of points
   selectable <- any_width && is.null(ranges) && !grepl("\\bIndex[IJ]\\b", from$formula)
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
@@ -96,10 +96,10 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
   )
 }
 
-# `op` for vectors b of another size and in another precision; NULL if its formula does not take such vectors. With
-# `numbered`, IndexI() and IndexJ() become variables, so that selected points keep their numbers. With `together`,
-# points come in pairs, all on the axis of the result, and the sum becomes its diagonal term. With `stored`, the terms
-# of the sum are the result. Each variant is compiled once.
+# The operator `op` for vectors b of another size and in another precision; NULL if the formula does not accept vectors
+# of this size. With `numbered`, IndexI() and IndexJ() become variables, so that selected points keep their numbers.
+# With `together`, all variables are on the axis of the result, so that points come in pairs, and the sum is replaced by
+# its diagonal term. With `stored`, the terms of the sum are the result. Each variant is compiled once.
 variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE, stored = FALSE) {
   made <- environment(op)$variants
   key <- paste(b_name, width, precision, numbered, together, stored)
@@ -151,7 +151,7 @@ remembered <- function(make) {
   }
 }
 
-# The values by name; that of b may be missing.
+# The values by name; the value of b may be missing.
 match_points <- function(op, b_name, input) {
   from <- environment(op)
   names <- from$about$variables$name
@@ -223,7 +223,8 @@ stop_not_square <- function(b_name, a, result, call) {
   ))
 }
 
-# The points x = y of an operator, on the GPU if the operator runs there, so that many calls need only one copy.
+# The points of an operator (its points x and y are the same), on the GPU if the operator runs on a GPU, so that many
+# calls need only one copy.
 resident_points <- function(op, u) {
   device <- device_of(op, list(x = u, y = u))
   if (device >= 0) gpu_matrix(u, "float64", device) else u

@@ -1,21 +1,24 @@
-# Operations of iterative solvers on blocks of vectors, n x p matrices of the host or of a GPU with dim(), as.matrix()
-# and x[, j, drop = FALSE]. Each operation runs on the device of its blocks (src/block.cpp); a space has the device of
-# new blocks. An operation may overwrite a block that it uses up, so only the owner of the block may pass it.
+# Operations of iterative solvers on blocks of vectors, n x p matrices on the host or on a GPU, which have dim(),
+# as.matrix() and x[, j, drop = FALSE]. Each operation runs on the device of its blocks (src/block.cpp); a space
+# determines the device of new blocks. "x is used up" means that an operation may overwrite x, so only the owner of a
+# block may pass it there.
 #   copy(x)              a separate block of doubles, from data on the host or a GPU
 #   new(n, p)            a block to be filled by put()
-#   put(x, j, y)         x with y for its columns j; x is used up
+#   put(x, j, y)         x with its columns j replaced by y; x is used up
 #   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
 #   add_rows(d, x, y)    y + d x, with one number or one for each row (an n x 1 block); y is used up
-#   scale_rows(d, x)     d x likewise
-#   dots(x, y)           the scalar products of their columns
-#   inner(x, y)          t(x) y, a small matrix of the host
-#   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
+#   scale_rows(d, x)     d x, for d as in add_rows()
+#   dots(x, y)           the scalar products of the columns of x and y
+#   inner(x, y)          t(x) y, a small matrix on the host
+#   combine(x, C)        x C for a small matrix C on the host; if C has few rows, only the first columns of x are used
 #   whiten(x, core, more)  x R^-1, for R' R = core, a block of the space, with `more` added to its diagonal; both are
 #                        used up
-#   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1), which one pass gives
-#                        to rounding times the largest eigenvalue of I + x x', two to rounding; x is used up
-#   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
-#                        separate kernel: compiled in no time for the CPU, for the GPU in half a second
+#   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1), where the error of
+#                        orthogonality is the rounding error after two passes, and the rounding error times the largest
+#                        eigenvalue of I + x x' after one pass; x is used up
+#   worth_leaving(..)    whether blocks of `width` columns should be replaced by narrower blocks if only `active`
+#                        columns continue. Each width needs a separate kernel, whose compilation takes half a second for
+#                        the GPU and no time for the CPU
 vector_space <- function(device = -1L) {
   list(
     device = device, output = if (device < 0) "host" else "gpu",
@@ -38,7 +41,7 @@ vector_space <- function(device = -1L) {
 
 numbers_of <- function(x) if (is_gpu_matrix(x)) x else `storage.mode<-`(unname(as.matrix(x)), "double")
 
-# TRUE if no entry is infinite or NaN; the norm is computed of scaled entries, whose squares do not overflow.
+# TRUE if no entry is infinite or NaN; the norm is computed from scaled entries, whose squares do not overflow.
 block_finite <- function(x) {
   smaller <- \() block_axpby(0, x, 2^-600, block_copy(x, block_device(x)))
   all(is.finite(block_dots(x, x))) || all(is.finite(block_dots(y <- smaller(), y)))

@@ -1,19 +1,21 @@
-# The observations that determine the field in a cell of a table: those of the cell, of a halo around its box, and a
-# small number of all others. They depend on the cell alone, so that predictions do not depend on how new points are
-# split.
+# The observations that determine the field in a cell of a table: the observations in the cell, the observations in a
+# halo around the box of the cell, and a small number of all others. These observations depend on the cell alone, so
+# that predictions do not depend on how new points are split.
 #
-# An observation of a small level matters only nearby: its effect falls to 1 / e over a third of the radius of the disc
-# that contains as many observations as a prediction needs (local_count()). The halo contains all observations within
-# six times the area of this disc. An observation of a large level is a neighbour of points farther away: beyond the
-# halo, it is kept within the distance at which points of its level have neighbours (halo_reach()). Both distances
-# belong to the cell of the observation, so that dense cells next to a sparse cell are not included as a whole.
+# An observation of a small level is relevant only nearby: its effect falls to 1 / e over a third of the radius of the
+# disc that contains as many observations as a prediction needs (local_count()). The halo contains all observations
+# within six times the area of this disc. An observation of a large level is a neighbour of points farther away: beyond
+# the halo, the observation is used up to the distance at which points of its level have neighbours (halo_reach()). Both
+# distances depend on the cell of the observation, so that a dense cell next to a sparse cell is not included as a
+# whole.
 
-# The number of observations in the halo divided by the number for a prediction; the approximate number of rows of a
-# cell with its halo.
+# The number of observations in the halo divided by the number that a prediction needs; and the approximate number of
+# rows of a cell with its halo.
 halo_share <- 6
 halo_rows <- 2e5
 
-# The distance from the box of another cell within which the observations of a cell are used for the field there.
+# For each cell, a distance: observations of the cell are used for the field in another cell if they are within this
+# distance of the box of that cell.
 halo_widths <- function(blocks, count) {
   d <- blocks$d
   side <- blocks$rows^(1 / d)
@@ -23,8 +25,8 @@ halo_widths <- function(blocks, count) {
   ifelse(blocks$rows > 0, width, 0)
 }
 
-# The records for the field in cell k, in the order of the table; points have about m neighbours. `blocks` are those of
-# fit_for_tasks().
+# The records for the field in cell k, in the order of the table; points have about m neighbours. `blocks` are the
+# blocks of a fit by fit_for_tasks().
 records_of_field <- function(blocks, k, m) {
   box <- box_of_cell(blocks, k)
   width <- blocks$halo
@@ -43,7 +45,7 @@ records_of_field <- function(blocks, k, m) {
   rbind(heads, rest[order(-rest[, "level"], rest[, "row"]), , drop = FALSE])
 }
 
-# The heads; in tasks, `blocks` do not contain them.
+# The records of the heads, which tasks read from a file because their `blocks` do not contain them.
 heads_of_blocks <- function(blocks) blocks$heads %||% read_object(in_store(blocks$store, "ordered"))$heads
 
 # The cell of each new point: the cell whose box contains it, or the nearest box. (The partition alone would assign a

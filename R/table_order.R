@@ -1,14 +1,14 @@
 # The ordering of a table for Vecchia's approximation, which depends on its cells alone.
 #
 # Within each cell, points are in their maximum-minimum distance ordering; the level of a point is its distance from the
-# nearest of those before it. The first `cell_heads` points of all cells are the heads of the table. They come first, in
-# their own maximum-minimum distance ordering. All others follow by decreasing level, ties by row. Coarse structure is
-# then that of the whole table, and fine structure that of each cell; the ordering differs from the maximum-minimum
-# distance ordering of all points along the borders of cells.
+# nearest earlier point. The first `cell_heads` points of all cells are the heads of the table. They come first, in
+# their own maximum-minimum distance ordering. All other points follow by decreasing level, ties by row. The coarse part
+# of the ordering is then a maximum-minimum distance ordering of the whole table, and the fine part is one for each
+# cell; the ordering differs from the maximum-minimum distance ordering of all points along the borders of cells.
 
 # Sorts the file of each cell by level; returns the records of the heads in their order, and the maximum level of the
-# other points of each cell: every location within a cell is nearer than this to an earlier point. The levels of the
-# heads are those in their own order.
+# other points of each cell: the distance of every location within a cell from an earlier point is below this maximum.
+# The levels of the heads refer to the order of the heads.
 order_cells <- function(sorted, partition, near_of, store) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
@@ -19,7 +19,8 @@ order_cells <- function(sorted, partition, near_of, store) {
   list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level)
 }
 
-# Sorts the file of cell k; returns its first points, `heads` of them for each cell, and the level of the others.
+# Sorts the file of cell k; returns the first heads[[k]] points of the cell, and an upper bound of the levels of the
+# others.
 order_cell <- function(k, heads, columns, near_of, store) {
   say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
   records <- records_by_level(read_rows(in_store(store, "rows-", k), columns), near_of)
@@ -32,7 +33,7 @@ order_cell <- function(k, heads, columns, near_of, store) {
   list(heads = records[seq_len(size), , drop = FALSE], level = level)
 }
 
-# Records in their maximum-minimum distance ordering, with their levels.
+# Sorts records by the maximum-minimum distance ordering, and adds their levels.
 in_maxmin_order <- function(records, near_of) {
   near <- near_of(coordinates_of_records(records))
   tree <- search_tree(near)
@@ -57,7 +58,7 @@ levels_of <- function(near, before) {
   c(Inf, sqrt(rowSums((near[-1, , drop = FALSE] - near[from[-1], , drop = FALSE])^2)))
 }
 
-# The reach of the halo of a cell: m earlier points of a point are within this multiple of its level.
+# The width of the halo of a cell. A point has m earlier points within this multiple of its level.
 halo_reach <- function(level, m, d) level * 0.8 * (2 * m)^(1 / d)
 
 # The distance of points `near` from a box, a matrix with its least and largest coordinates in rows.

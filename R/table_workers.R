@@ -1,11 +1,11 @@
-# Tasks over units of a table: in this process, in processes of future::plan(), or in daemons of mirai. A task depends
-# only on its unit and on files, and results are returned in the order of the units: they are bit-identical for any
-# number of workers.
+# Runs tasks for units of a table: in this process, in processes of future::plan(), or in daemons of mirai. A task
+# depends only on its unit and on files, and results are returned in the order of the units, so results are
+# bit-identical for any number of workers.
 #
 # A pool of workers is a list:
 #   count                           the number of workers
 #   start(part, task, arguments)    begins tasks_of_part() in a worker
-#   value(job, here)                the result of what start() returned, or here() where the worker has died
+#   value(job, here)                the result of what start() returned, or the result of here() if the worker has died
 #   renew()                         replaces workers that have died
 
 # Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same ones in each
@@ -82,7 +82,7 @@ mirai_pool <- function() {
   list(count = count, start = start, value = value, renew = function() if (died) try(mirai$launch_local(died), TRUE))
 }
 
-# The functions of package mirai, whose user has loaded it to start daemons.
+# The functions of package mirai, if it is loaded, because users who start daemons have loaded it.
 mirai_functions <- function() {
   if (!isNamespaceLoaded("mirai")) return(NULL)
   mget(c("mirai", "call_mirai", "status", "is_error_value", "is_mirai_error", "launch_local"),
