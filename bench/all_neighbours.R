@@ -1,8 +1,9 @@
 # R_LIBS=.lib Rscript bench/all_neighbours.R [points]
 #
-# Vecchia's approximation with all other points as neighbours is the exact method: the largest differences between the
-# two methods, relative to the largest number of each kind. 2000 points take an hour of one core, because each set has a
-# separate Cholesky factor; covariances are factored in parallel.
+# Compares Vecchia's approximation, with all other points as neighbours, with the exact method, to which it is then
+# equal. Prints the largest differences between the two methods, relative to the largest number of each kind. 2000
+# points take an hour of one core, because each conditioning set has a separate Cholesky factor; covariances are
+# factored in parallel.
 
 library(kernops)
 suppressMessages(library(testthat))

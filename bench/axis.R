@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/axis.R [gpu]
 #
-# Reductions over dimensions of an array on one core, compared with apply(), colSums() and rowSums(); and softmax,
+# Reductions over dimensions of an array on one core, compared with apply(), colSums() and rowSums(), and softmax,
 # compared with exp() alone. The machine may be shared, so only the ratio of two times of one run is meaningful; each
-# time is the smallest of a few. With a GPU, also the speed of reductions of data on the GPU; the argument `gpu` omits
-# the CPU.
+# time is the smallest of a few measurements. With a GPU, the script also measures reductions of data on the GPU; the
+# argument `gpu` omits the CPU.
 
 library(kernops)
 options(kernops.threads = 1)

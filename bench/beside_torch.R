@@ -1,11 +1,12 @@
-# Sums over pairs of long vectors; bench/torch_rows.py has the code that a user of torch would write:
-# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians]. If some of the last four arguments
-# are given, only these rows are measured.
+# Sums over pairs of long vectors, compared with torch; bench/torch_rows.py has the code that a user of torch would
+# write:
+#   Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians]
+# If some of the last four arguments are given, only the rows of the table with these names are measured.
 #
 # `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
 # gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and
-# softmax-weighted sums. `nearest`: nearest neighbours. `hessians`: those of the Gaussians times a vector. Milliseconds
-# between two CUDA events around repeated calls, data on the device.
+# softmax-weighted sums. `nearest`: nearest neighbours. `hessians`: Hessians of the Gaussians times a vector. Times are
+# milliseconds between two CUDA events around repeated calls, with data on the device.
 library(kernops)
 
 precision <- if ("float32" %in% commandArgs(TRUE)) "float32" else "float64"

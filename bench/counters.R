@@ -1,7 +1,7 @@
 # R_LIBS=.lib ncu --clock-control none -k regex:kernops --csv --metrics ... Rscript bench/counters.R [axes|segments]
 #
 # Calls whose kernels Nsight Compute measures one by one on a GPU: reductions of axes of 2^27 numbers, and order
-# statistics, windows, scans and sorts of 2^26 floats. Metrics of the tables in HISTORY.md ("Axes by counters"):
+# statistics, windows, scans and sorts of 2^26 floats. The tables in HISTORY.md ("Axes by counters") have these metrics:
 # gpu__time_duration.sum, dram__throughput.avg.pct_of_peak_sustained_elapsed,
 # sm__throughput.avg.pct_of_peak_sustained_elapsed, sm__warps_active.avg.pct_of_peak_sustained_active,
 # launch__registers_per_thread.

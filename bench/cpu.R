@@ -2,7 +2,7 @@
 #
 # The speed of the CPU engine, in pairs of rows per second: on one core compared with the scalar loop of scalar.cpp, on
 # all cores, and compared with base R. The machine may be shared, so only the ratio of two times of one run is
-# meaningful; each time is a median. Results go into HISTORY.md.
+# meaningful; each time is a median. The results are recorded in HISTORY.md.
 
 library(kernops)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))

@@ -1,4 +1,4 @@
-// Common parts of the programs that run kernels beside CUB: arrays of the device, times, random segments.
+// Common parts of the programs that compare kernels with CUB: arrays on the device, times, random segments.
 #pragma once
 #include <cub/cub.cuh>
 
@@ -50,7 +50,7 @@ template <class F> float median_ms(F body, int runs = 15) {
   return times[runs / 2];
 }
 
-// A CUB function that is called with a null pointer returns the bytes of temporary memory that it needs.
+// Measures a CUB function. If it is called with a null pointer, it returns the bytes of temporary memory that it needs.
 template <class F> float cub_ms(F call, int runs) {
   size_t bytes = 0;
   call(nullptr, bytes);
@@ -65,7 +65,7 @@ inline std::vector<float> random_values() {
   return values;
 }
 
-// Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
+// Random lengths with this mean, all equally likely; a mean of 0 selects Pareto's distribution with exponent 0.8.
 inline std::vector<long long> random_offsets(int mean) {
   std::mt19937 random(1);
   std::vector<long long> offsets{0};

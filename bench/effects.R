@@ -1,8 +1,9 @@
-# Many levels with Vecchia's approximation of the field: seconds of a likelihood, its gradient and 1,000 predictions
-# with standard errors, and the peak memory of R. `Rscript bench/effects.R 1e4 1e5` prints a row for each number of
-# observations and kind of levels: levels of sites with 10 or 100 observations each, which are clustered in space and
-# have a sparse factor; and levels that are scattered over the whole domain, which have no sparse factor. With the
-# argument `counts`, it adds Poisson responses. The last column is the Monte Carlo error of the log-likelihood.
+# Random effects with many levels, with Vecchia's approximation of the field: seconds of a likelihood, of its gradient
+# and of 1,000 predictions with standard errors, and the peak memory of R. `Rscript bench/effects.R 1e4 1e5` prints a
+# row for each number of observations and kind of levels. Levels are either sites with 10 or 100 observations each,
+# which are clustered in space, so that the precision matrix has a sparse factor; or scattered over the whole domain,
+# without a sparse factor. With the argument `counts`, the script adds Poisson responses. The last column is the Monte
+# Carlo error of the log-likelihood.
 suppressMessages(library(kernops))
 
 arguments <- commandArgs(TRUE)

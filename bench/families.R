@@ -1,5 +1,5 @@
-# Calibration of fits with a family: of `count` simulated fields each, how often 95 % intervals contain the truth: of
-# the linear predictor at new points, of new observations there, and of the intercept.
+# Calibration of fits with a family: the share of 95 % intervals that contain the truth, in `count` simulated fields per
+# family, for the linear predictor at new points, for new observations at these points, and for the intercept.
 #
 #   Rscript bench/families.R [count]
 

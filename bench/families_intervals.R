@@ -1,18 +1,17 @@
 # R_LIBS=.lib Rscript bench/families_intervals.R [--sets=200] [--first=1] [--seconds=Inf] [--cores=1] [family ...]
 #
-# Intervals of parameters for each family of gp_family() in a model of three parts: a covariate, a group of 30 levels
+# Coverage of intervals of parameters for each family of gp_family(), in a model with a covariate, a group of 30 levels
 # and a field. Each data set has 400 points in the unit square, a field of Matern 3/2 with variance 0.5 and range 0.15,
-# levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the link and
-# the true parameters of the family below.
+# levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the link and the
+# true parameters of the family below.
 #
 # The families (default: all) take turns: each round fits a few data sets of each family, `cores` fits at a time, and
 # prints the results so far. The first data set has the seed `first`. The run ends after `sets` data sets of each
-# family, or before a round that would probably
-# end later than after `seconds`.
+# family, or before a round that would probably end more than `seconds` after the start.
 #
-# A row has, for the slope, the variance of the field, its range, the variance of the levels and each parameter of the
-# family, the percentage of 95 % intervals of confint() that contain the truth (without those of a variance at 0, which
-# have none), the mean of the estimates divided by the truth, and the standard error of this mean.
+# Each row has three numbers for the slope, the variance and the range of the field, the variance of the levels and each
+# parameter of the family: the percentage of 95 % intervals of confint() that contain the truth (estimates of a variance
+# at 0 have no interval and are omitted), the mean of estimate / truth, and the standard error of this mean.
 
 Sys.setenv(KERNOPS_THREADS = "1")
 library(kernops)

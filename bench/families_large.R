@@ -1,5 +1,5 @@
 # Families with many observations (method = "vecchia"), compared with the exact method at n = 2000, and with the
-# simulated field at n = 1e5. Beyond 1e5 observations, compared with the field only.
+# simulated field at n = 1e5. Fits of more than 1e5 observations are compared with the field only.
 #
 #   Rscript bench/families_large.R [n] [seeds] [backend] [family]
 #   Rscript bench/families_large.R 1e6 1 cuda poisson

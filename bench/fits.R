@@ -1,10 +1,11 @@
 # Does gp() end at the best optimum?  R_LIBS=.lib Rscript bench/fits.R [rows]      (rows: a regexp on their names)
 #
-# 21 data sets that come with R packages x 5 covariances x ML and REML. Each log-likelihood is set beside the best of
-# nlme::gls() from six starts (three of the covariances are its own, too), of fields::spatialProcess() (ML of a Matern
-# 3/2, constant mean; our likelihood at its parameters), and of our own search with starts = 20. A row is printed where
-# one of them is higher by more than 0.02, then the counts and the times. KERNOPS_BENCH_PEERS names a file that keeps
-# the results of the peers, which take most of the time.
+# Compares the optima that gp() finds with the best known optima, for 21 data sets that come with R packages x 5
+# covariances x ML and REML. The other log-likelihoods are: the best of nlme::gls() from six starting values (three of
+# the five covariances exist in nlme), our likelihood at the parameters of fields::spatialProcess() (ML of a Matern 3/2,
+# constant mean), and the best of our search with starts = 20. A row is printed if one of these log-likelihoods is
+# higher than the log-likelihood of gp() by more than 0.02; then the counts and the times are printed.
+# KERNOPS_BENCH_PEERS names a file that stores the results of the other packages, which take most of the time.
 
 library(kernops)
 pattern <- c(commandArgs(TRUE), ".")[[1]]
@@ -68,7 +69,7 @@ fit_row <- function(row, ...) {
 }
 seconds <- function(code) system.time(code)[["elapsed"]]
 
-# With the determinant of X'X, like the likelihood of gp().
+# The log-likelihood includes the determinant of X'X, like the likelihood of gp().
 gls_best <- function(row) {
   shape <- list(exponential = nlme::corExp, spherical = nlme::corSpher,
                 squared_exponential = nlme::corGaus)[[row$covariance]]

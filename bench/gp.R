@@ -1,9 +1,10 @@
 # R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000 10000, then fields::CO2, then bench/gp_gpu.R
 #
-# Comparison of kriging: the likelihood is maximised and 1000 points are predicted with standard errors; RMSE against
-# the noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each of kernops, base
-# R, and, if installed, gstat and fields. KERNOPS_BENCH_SLOW=yes runs fields for n > 1000, too. For CO2, a data set of
-# fields, 24,633 observations predict 2000 others, and the RMSE is computed from these.
+# Comparison of kriging: maximises the likelihood and predicts 1000 points with standard errors. The RMSE is the error
+# against the noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). The script runs
+# kernops, base R, and, if installed, gstat and fields once each; with KERNOPS_BENCH_SLOW=yes, it also runs fields for n
+# > 1000. For CO2, a data set of fields, 24,633 observations predict 2000 others, and the RMSE is computed from these
+# 2000.
 
 library(kernops)
 sizes <- as.integer(commandArgs(TRUE))

@@ -1,9 +1,9 @@
 # Gaussian processes on a GPU:  Rscript bench/gp_gpu.R [n ...]        default: 1e4 5e4 2e5 1e6
 #                               Rscript bench/gp_gpu.R search 1e6     the search for the covariance alone
 #
-# Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 unless stated.
-# Wall time measured in R, with data on the host: medians of three runs, or one run from n = 1e6 on, after a run that
-# compiles.
+# Points in three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 unless
+# stated. Times are wall times measured in R, with data on the host: medians of three runs (one run from n = 1e6 on),
+# after a run that compiles.
 
 library(kernops)
 arguments <- commandArgs(TRUE)
@@ -38,7 +38,7 @@ step_time <- function(fit, probes, times) {
   seconds(one, times)
 }
 
-# Lines with the parameters show the progress.
+# The lines that a fit prints, with the parameters of each step, show the progress.
 whole_fit <- function(d, new) {
   fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = "float32",
             backend = "cuda", control = gp_control(progress = "steps"))

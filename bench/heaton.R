@@ -2,15 +2,15 @@
 #
 # The satellite data of the competition of Heaton et al. (2018): fits to the observed temperatures, and predictions of
 # the held-out cells with 95 % intervals of new observations. The scores are those of the competition: mean absolute
-# error, root mean square error,
-# CRPS, interval score, coverage, minutes. DATA.rds is a data frame of Lon, Lat, MaskTemp (observed, else NA) and
-# TrueTemp.
+# error, root mean square error, CRPS, interval score, coverage, minutes. DATA.rds is a data frame of Lon, Lat, MaskTemp
+# (NA if not observed) and TrueTemp.
 #
-# A row is a method of gp() and a backend, as in vecchia:cuda; with `given` at its end, as in exact:cuda:given, with the
-# covariance of the vecchia row of that backend instead of a search, whose time is not counted; with `nearest`, as in
-# vecchia:cpu:nearest, each cell is predicted from its nearest observations alone. Iterative fits have local standard
-# errors. `gstat` is kriging by gstat from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
-# exact method takes 89 GB. On a GPU of enough memory, in about three minutes:
+# A row is named by a method of gp() and a backend, such as vecchia:cuda. A row with `given` at its end, such as
+# exact:cuda:given, uses the covariance that the vecchia row of the same backend has estimated, and the time of that
+# search is not counted. In a row with `nearest`, such as vecchia:cpu:nearest, each cell is predicted from its nearest
+# observations alone. Iterative fits have local standard errors. `gstat` is kriging by gstat from 50 neighbours with the
+# covariance of the vecchia row. Default: vecchia:cpu gstat. The exact method takes 89 GB. If the GPU has enough memory,
+# this command takes about three minutes:
 #   Rscript bench/heaton.R DATA.rds vecchia:cuda iterative:cuda:given exact:cuda:given
 
 library(kernops)

@@ -1,12 +1,15 @@
 # R_LIBS=.lib Rscript bench/large.R [points] [neighbours] [backend] [cells], or
 # R_LIBS=.lib Rscript bench/large.R prism [neighbours] [backend] [iterative]
 #
-# The costs of a whole fit by Vecchia's approximation: seconds of the ordering, of the neighbours, of the fit, which
-# includes both, and of predictions with standard errors; the number of likelihoods of the search; the peak memory of
-# the process. Simulated data: a field of Matern 3/2 with some 80 points within its range, and noise. `prism`:
-# 2000 elevations of fields::PRISMelevation are predicted from all others, by Matern 3/2 of the great-circle distance,
-# and by a sum of two in the plane, each beside gstat in the plane with the covariance that was found. With
-# `iterative`, on a GPU: the steps of conjugate gradients with the sparse preconditioner, in float32, for the first.
+# The costs of a whole fit by Vecchia's approximation: seconds of the ordering, of the neighbours, of the fit (which
+# includes ordering and neighbours), and of predictions with standard errors; the number of likelihoods of the search;
+# the peak memory of the process. The data are simulated from a field of Matern 3/2 with some 80 points within its
+# range, and noise.
+#
+# `prism`: 2000 elevations of fields::PRISMelevation are predicted from all others, with two covariances: Matern 3/2 of
+# the great-circle distance, and a sum of two Matern covariances in the plane. Each is compared with gstat in the plane
+# with the covariance that was found. With `iterative`, on a GPU: the number of conjugate gradient steps with the sparse
+# preconditioner, in float32, for the Matern covariance of the great-circle distance.
 
 library(kernops)
 arguments <- commandArgs(TRUE)

@@ -1,9 +1,9 @@
 # Gaussians of long vectors, and their gradients in x, D = 16 to 1024:
 # Rscript bench/long_vectors.R [float32] [cpu]
 #
-# exp(-g |x - y|^2) with g = 25 / D on the unit cube, n x n points. On the GPU: milliseconds between two CUDA events
-# around repeated calls, data on the device, scaled to 1e10 pairs. On the CPU: milliseconds of user time of one thread,
-# of 3000 x 3000 pairs, and weighted distances as well.
+# The function is exp(-g |x - y|^2) with g = 25 / D on the unit cube, for n x n points. On the GPU, times are
+# milliseconds between two CUDA events around repeated calls, with data on the device, scaled to 1e10 pairs. On the CPU,
+# times are milliseconds of user time of one thread for 3000 x 3000 pairs, and weighted distances are measured, too.
 library(kernops)
 
 args <- commandArgs(TRUE)

@@ -2,13 +2,15 @@
 #
 # Smooth fields with little noise: n points (default 10000) in the unit square or cube, a squared exponential covariance
 # ("se", the default) or Matern 7/2 ("matern") with range 0.2 and variance 1, and noise of variance 1e-6. The field is a
-# sum of waves: strata of the spectral density, two thirds of them in its tail, have independent normal amplitudes.
+# sum of cosines and sines with independent normal amplitudes. Their frequencies are a stratified sample of the spectral
+# density, with two thirds of the strata in its tail.
 #
-# A row for each method (default: exact, auto): "vecchia,60" has 60 neighbours, "vif,30,200" also 200 inducing points.
-# Its columns: log-likelihoods at the true parameters and at the estimates, the estimates, the number of likelihoods,
-# seconds of the clock and of all cores for the fit, the root mean square error of predictions at 1000 new points
-# divided by their standard errors, and the peak memory of the process in GB so far. With the environment variable
-# TRUTH=1 there are no estimates. The exact method is left out for more than 10,000 points.
+# The script prints a row for each method (default: exact, auto): "vecchia,60" has 60 neighbours, "vif,30,200" has 30
+# neighbours and 200 inducing points. The columns are the log-likelihoods at the true parameters and at the estimates,
+# the estimates, the number of likelihoods, seconds of the clock and of all cores for the fit, the root mean square of
+# prediction errors at 1000 new points divided by their standard errors, and the peak memory of the process in GB so
+# far. With the environment variable TRUTH=1, parameters are not estimated. The exact method is omitted for more than
+# 10,000 points.
 
 library(kernops)
 options(width = 160)

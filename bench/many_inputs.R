@@ -1,14 +1,13 @@
 # R_LIBS=.lib Rscript bench/many_inputs.R [n] [exact] [function ...]
 #
 # Emulation of functions of many inputs: n random inputs in the unit cube (default 20000), noise with 1 % of the
-# standard deviation of the function, and 1000 new inputs. Fits with estimated parameters, a linear trend and Matern 5/2
-# with a range for each input, by Vecchia's approximation and by VIF with its defaults, beside the exact fit of `exact`
-# observations (default 5000, or n if that is less). The functions (Surjanovic
-# and Bingham, Virtual Library of Simulation Experiments): borehole with 8 inputs, piston with 7, Hartmann with 6,
-# Friedman with 5.
+# standard deviation of the function, and 1000 new inputs. Fits have estimated parameters, a linear trend and Matern 5/2
+# with a range for each input. Vecchia's approximation and VIF with their defaults are compared with an exact fit of
+# `exact` observations (default: 5000, or n if n is smaller). The functions (Surjanovic and Bingham, Virtual Library of
+# Simulation Experiments) are borehole with 8 inputs, piston with 7, Hartmann with 6 and Friedman with 5.
 #
-# A row has the log-likelihood, and that of the exact method at the same parameters if there are at most `exact`
-# observations; RMSE and CRPS in % of the standard deviation of the function; the coverage of 95 % intervals of the
+# A row has the log-likelihood, and, if there are at most `exact` observations, the exact log-likelihood at the same
+# parameters; RMSE and CRPS in % of the standard deviation of the function; the coverage of 95 % intervals of the
 # function in %; and seconds of the fit and of the predictions.
 
 library(kernops)

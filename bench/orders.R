@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/orders.R [log2 of the number of values]
 #
-# Sorted values of segments on the GPU, called from R: milliseconds, and TB/s of values and results, with data and
-# results on the GPU. Goals: a sort of 2^28 floats 6 ms; medians and the first 8 of segments of up to 1,024 values 1
-# TB/s.
+# Order statistics of segments on the GPU, called from R: milliseconds, and TB/s of values and results, with data and
+# results on the GPU. Goals: 6 ms for a sort of 2^28 floats; 1 TB/s for medians and for the 8 smallest values of
+# segments of up to 1,024 values.
 
 library(kernops)
 
@@ -24,7 +24,7 @@ lengths_of <- function(mean) {
   lengths[length(lengths)] <- n - before[length(lengths)]
   lengths
 }
-# Times calls whose results stay on the GPU; reading one row of the last result waits for the end.
+# Times calls whose results stay on the GPU. A row of the last result is read at the end, which waits for all calls.
 gpu_ms <- function(call, calls = 3, runs = 3) {
   wait <- \(result) as.matrix((if (is.list(result)) result[[1]] else result)[1, ])
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); wait(result)})[["elapsed"]]

@@ -1,10 +1,11 @@
 # R_LIBS=.lib Rscript bench/preconditioners.R [points] [backend]
 #
-# Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds with the time to make the
-# preconditioner: pivoted Cholesky and randomly pivoted Cholesky (`random`) with the rank that gp() takes, and Vecchia's
-# sparse inverse with 40 neighbours. Points of the unit square; then in 8 dimensions 95 % of them in a cluster, with the
-# low-rank preconditioners. One right-hand side. `left / noise` is what gp(method = "iterative") chooses by: Vecchia
-# above 0.3, on a GPU above 2 up to 3e5 points.
+# Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds, which include the construction of the
+# preconditioner. Compares pivoted Cholesky and randomly pivoted Cholesky (`random`), with the rank that gp() uses, and
+# Vecchia's sparse inverse Cholesky factor with 40 neighbours, for points of the unit square. Then compares the low-rank
+# preconditioners for points in 8 dimensions, 95 % of them in a cluster. There is one right-hand side. gp(method =
+# "iterative") chooses by `left / noise`: Vecchia's factor if this ratio is above 0.3, or, on a GPU with up to 3e5
+# points, above 2.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 5000)[[1]])
@@ -47,7 +48,8 @@ measure <- function(field, range, noise) {
 cat(sprintf("%d points, %d cores, backend %s\n", n, kernops:::threads(), backend))
 print(do.call(rbind, Map(measure, cases$field, cases$range, cases$noise)), digits = 3, row.names = FALSE)
 
-# A cluster and points around it: the part of the trace that rank 400 leaves, iterations, and CPU seconds.
+# A cluster, and points around the cluster: the part of the trace that remains after rank 400, iterations, and CPU
+# seconds.
 x <- rbind(matrix(rnorm(8 * 0.95 * n, sd = 0.02), ncol = 8), matrix(runif(8 * 0.05 * n), ncol = 8))
 op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y) / (2 * r * r)) * b, 1)",
                    c("r = Pm(1)", "x = Vi(8)", "y = Vj(8)", "b = Vj(1)"), backend = backend)

@@ -1,19 +1,20 @@
 # R_LIBS=.lib Rscript bench/prediction_designs.R [draws=K] [cores=K] [backend=NAME] [n] [new] [design ...]
 #
-# Local and joint predictions with a known covariance against exact kriging: n observations (default 3000) and new
-# points (400) of eight designs, Matern fields of smoothness 1/2, 3/2 and 5/2 with range 0.15 in the unit square, a
-# nugget of 1 % and 50 % of the variance of the field. Predictions are linear in the observations, so that root mean
-# square error, CRPS and coverage of 95 % intervals are expectations over all data, not those of a draw: with the
-# weights w of a prediction and those of kriging, e, its mean square error is that of kriging plus (w - e)' K (w - e).
+# Local and joint predictions with a known covariance, compared with exact kriging: n observations (default 3000) and
+# new points (400) of eight designs, Matern fields of smoothness 1/2, 3/2 and 5/2 with range 0.15 in the unit square,
+# and a nugget of 1 % or 50 % of the variance of the field. Predictions are linear in the observations, so that root
+# mean square error, CRPS and coverage of 95 % intervals are expectations over all data, not scores of one simulation:
+# with the weights w of a prediction and the weights e of kriging, the mean square error of the prediction exceeds the
+# mean square error of kriging by (w - e)' K (w - e).
 #
-# A row has the excess of RMSE and CRPS over exact kriging in % and the coverage in %. `default`: predict(). `local`:
-# from the nearest observations, as many as gp() chooses. `observations`: from these and earlier new points, as for more
-# than 20,000 observations whose field is not used.
+# A row has the excess of RMSE and CRPS over exact kriging in %, and the coverage in %. `default`: predict(). `local`:
+# predictions from the nearest observations, as many as gp() chooses. `observations`: predictions from the nearest
+# observations and earlier new points, the method for more than 20,000 observations whose field is not used.
 #
-# With `draws=20`, the covariance and a constant mean are estimated from each of 20 draws of the observations, by the
-# exact method, on `backend`, and by method = "vecchia" with its defaults. Scores are expectations given each draw under
-# the true covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the
-# mean gain of the exact log-likelihood over the approximate one. With `cores=16`, as many rows at a time.
+# With `draws=20`, 20 data sets are simulated; for each, the covariance and a constant mean are estimated by the exact
+# method, on `backend`, and by method = "vecchia" with its defaults. Scores are expectations under the true covariance,
+# given the estimates; a row has the excess of the approximate fits over the exact fits in %, both coverages, and the
+# mean difference of log-likelihoods, exact minus approximate. `cores` is the number of rows that run at a time.
 
 library(kernops)
 internal <- asNamespace("kernops")

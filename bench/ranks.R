@@ -1,8 +1,8 @@
-# Simulation-based calibration of fits with a family (Talts et al. 2018): parameters are drawn from their priors, data
-# given these, and the rank of each true value among posterior draws is uniform if the posterior is right. For each
-# family, of `count` data sets: the p-value of the chi-square test of the ranks in 8 classes of equal probability, and
-# the mean of the ranks over their largest value, for the variance and the range of the field and for the linear
-# predictor at a new place.
+# Simulation-based calibration of fits with a family (Talts et al. 2018): parameters are drawn from their priors, and
+# data are simulated given these parameters. If the posterior is right, the rank of each true value among posterior
+# draws is uniform. For each family, the script simulates `count` data sets and prints two numbers for the variance and
+# the range of the field and for the linear predictor at a new location: the p-value of the chi-square test of the ranks
+# in 8 classes of equal probability, and the mean rank divided by the largest possible rank.
 #
 #   Rscript bench/ranks.R [count] [families]
 

@@ -1,5 +1,5 @@
-# Predictions of maps by windows: cells per second and peak memory, beside predict() of the whole map in memory, each in
-# a separate process.
+# Predictions of maps by windows, compared with predict() of the whole map in memory: cells per second and peak memory.
+# Each runs in a separate process.
 #
 #   Rscript bench/rasters.R [cells] [lib]      default: 4e6 cells, .lib
 

@@ -1,9 +1,10 @@
-# Many responses at the same 3,600 sites: seconds, and the differences from single fits.
+# Fits of many responses at the same 3,600 sites: seconds, and the differences from fits of a single response.
 #
 #   Rscript bench/responses.R [responses] [neighbours] [single fits]
 #
-# A third of the responses have no field; the others have shares of 0.1 to 0.9 and ranges of 0.02 to 0.3 in the unit
-# square. The time without p-values is given per response; draws without a field add 400 responses.
+# A third of the responses have no field. In the others, the field has a share of 0.1 to 0.9 of the variance, and a
+# range of 0.02 to 0.3 in the unit square. The time per response is without p-values; p-values require 400 additional
+# responses, which are simulated without a field.
 library(kernops)
 given <- as.integer(commandArgs(TRUE))
 count <- if (length(given) > 0) given[[1]] else 200L
@@ -13,7 +14,7 @@ set.seed(1)
 n <- 3600
 sites <- data.frame(a = runif(n), b = runif(n))
 
-# A field with an exponential covariance, by random frequencies.
+# A field with an exponential covariance, as a sum of cosines with random frequencies.
 field <- function(range, terms = 200) {
   frequencies <- matrix(rnorm(2 * terms), terms) / sqrt(rchisq(terms, 1)) / range
   sqrt(2 / terms) * colSums(cos(frequencies %*% t(as.matrix(sites)) + runif(terms, 0, 2 * pi)))

@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/rolls.R [values]
 #
 # Rolling windows on the GPU, with values and results on the GPU, compared with a copy of the values (goal: rolling sums
-# at 0.8 of its speed or more). The time of a call includes the time in R. Results go into HISTORY.md.
+# reach 0.8 of the copy's speed or more). The time of a call includes the time in R. The results are recorded in
+# HISTORY.md.
 
 library(kernops)
 

@@ -1,5 +1,5 @@
-// Handwritten C++: a scalar double loop over all pairs, with the exponential of the C library. Points
-// are the rows of column-major n x 3 matrices, as R has them; .C() calls it, so no header of R is needed.
+// Handwritten C++ for comparison: a scalar double loop over all pairs, with the exponential of the C library. Points
+// are the rows of column-major n x 3 matrices, as in R. The functions are called by .C(), so no header of R is needed.
 #include <cmath>
 #include <vector>
 
@@ -23,7 +23,7 @@ extern "C" void scalar_gauss(const double* x, const double* y, const double* b, 
   gauss(x, y, b, *s, *n, *m, v);
 }
 
-// the same in float, converted at the border
+// The same sum in float; arguments and results are converted from and to double.
 extern "C" void scalar_gauss_float(const double* x, const double* y, const double* b, const double* s, const int* n,
                                    const int* m, double* v) {
   std::vector<float> xf(x, x + 3 * *n), yf(y, y + 3 * *m), bf(b, b + *m), vf(*n);

@@ -1,10 +1,10 @@
-// Scans of segments on the GPU beside CUB, device-resident. For an H200:
+// Scans of segments on the GPU compared with CUB, with data on the device. For an H200:
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/scans.cu -o scans && ./scans
 //
-// Medians by CUDA events. TB/s counts each value and each result once, for both libraries. Our sums are in double
-// precision. Results are compared with those of a double loop on the host, and with those of other runs bit by bit;
-// `./scans quick` times fewer lengths and compares nothing.
+// Times are medians by CUDA events. TB/s counts each value and each result once, for both libraries. The sums of
+// kernops are in double precision. Results are compared with a loop in doubles on the host, and bit by bit with the
+// results of other runs; `./scans quick` measures fewer lengths and compares nothing.
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/scan.cuh>
 

@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, compared with base R and, if installed, collapse and data.table. The machine may be
-# shared, so only the ratio of two times of one run is meaningful. With a GPU, also sums on the GPU: compared with CUB
-# by segments.cu, scans.cu and sorts.cu, if nvcc is found, and called from R with data on the GPU. Results go into
-# HISTORY.md.
+# shared, so only the ratio of two times of one run is meaningful. With a GPU, the script also measures sums on the GPU:
+# compared with CUB by segments.cu, scans.cu and sorts.cu, if nvcc is found, and called from R with data on the GPU. The
+# results are recorded in HISTORY.md.
 
 library(kernops)
 
@@ -22,8 +22,8 @@ once <- function(call) {
   call()
   1e3 * (as.numeric(Sys.time()) - from)
 }
-# Lower quartiles of milliseconds, of functions called in turn for `seconds` each. Other processes, and the kernel when
-# it clears the memory of new results, only increase times, and affect all functions alike.
+# Lower quartiles of milliseconds of functions that are called in turn, for `seconds` each. Other processes, and the
+# operating system when it clears the memory of new results, only increase times, and affect all functions alike.
 race <- function(..., seconds = 0.6) {
   calls <- Filter(Negate(is.null), list(...))
   for (call in calls) call()
@@ -39,8 +39,8 @@ lengths_of <- function(mean) { # random lengths with this mean, at least 1
   c(lengths, n - sum(lengths))
 }
 
-# g: the group of each value; sorted groups are reduced as segments. `slow` peers, which take many times as long, run
-# once.
+# g is the group of each value; sorted groups are reduced as segments. The functions in `slow` take many times as long
+# and run only once.
 compare <- function(name, g, lengths = NULL, goal, slow = TRUE) {
   make <- \() if (is.null(lengths)) seg_plan(g = g) else seg_plan(lengths = lengths)
   plan <- make()
@@ -160,7 +160,7 @@ if (!is.null(on_gpu) && !is.na(nvcc)) {
 if (!is.null(on_gpu)) {
   n <- 2^27
   values <- rep(runif(2^20), 2^7)
-  # results stay on the GPU; the first result is waited for
+  # results stay on the GPU; reading the first row waits for the call
   gpu_ms <- function(call, runs = 7) {
     calls <- 20
     once <- function() system.time({for (n in seq_len(calls)) result <- call(); as.matrix(result[1, ])})[["elapsed"]]

@@ -1,10 +1,10 @@
-// Reductions of segments on the GPU beside CUB, device-resident. For an H200:
+// Reductions of segments on the GPU compared with CUB, with data on the device. For an H200:
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/segments.cu -o segments && ./segments
 //
-// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, for both libraries; for
-// keys: keys, values, and the results of both. Our results are compared with CUB's, and with those of a
-// second run bit by bit.
+// Times are medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, for both libraries; in
+// the columns for keys, it counts the keys, the values, and both results. The results of kernops are compared with the
+// results of CUB, and bit by bit with the results of a second run.
 #include <kernops/cuda/segments/by_key.cuh>
 
 #include "device_arrays.h"
@@ -129,7 +129,8 @@ void compare(const char* name, const std::vector<long long>& edges, const Array<
               by_key, keys_gb / by_key, keys_planned, wrong_keys);
 }
 
-// Segments of which nine in ten are empty: those stand apart, and the others know their rows. TB/s counts all.
+// Measures reductions of segments, nine in ten of which are empty. The plan of kernops lists only the rows of the other
+// segments. TB/s counts all segments.
 void compare_empty(const Array<float>& x) {
   const std::vector<long long> edges = random_offsets(16);
   const int m = int(edges.size()) - 1, every = 10;

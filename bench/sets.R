@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/sets.R [points]
 #
-# Vecchia's approximation: microseconds a point of one likelihood, and of one with its gradient and expected
-# information, for given neighbours, by the number of neighbours, covariance and instruction set, on one core. Then
+# Vecchia's approximation with given neighbours: microseconds per point of a likelihood, and of a likelihood with its
+# gradient and expected information, by the number of neighbours, covariance and instruction set, on one core. Then
 # whole fits and predictions with standard errors, on all cores.
 
 library(kernops)

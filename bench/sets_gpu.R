@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/sets_gpu.R [points]
 #
 # Vecchia's approximation on one GPU: milliseconds of a likelihood, and of a likelihood with its gradient and expected
-# information, for given neighbours, which are on the GPU already. The same times are measured with all cores.
+# information, for given neighbours, which are already in GPU memory. The same times are measured with all cores of the
+# CPU.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 1e6)[[1]])

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/smoothness.R [points of the largest fit]
 #
-# The cost of estimating the smoothness of a Matern covariance, matern(NA): a likelihood with its gradient, and whole
-# fits, compared with matern(3/2), whose closed form needs no Bessel functions. Two threads.
+# The cost of estimating the smoothness of a Matern covariance, matern(NA): times of a likelihood with its gradient, and
+# of whole fits, compared with matern(3/2), whose closed form needs no Bessel functions. Two threads.
 
 library(kernops)
 largest <- as.numeric(c(commandArgs(TRUE), 1e5)[[1]])
@@ -22,8 +22,8 @@ field <- function(n, nu, seed = 1) {
   transform(data, z = z + withr::with_seed(seed + 1, rnorm(n, sd = 0.2)))
 }
 
-# Likelihoods at nu = 0.6 and a range of 80 points. An exact gradient overwrites the factor, so its time includes that
-# of a value.
+# Likelihoods at nu = 0.6 and a range of 80 points. An exact gradient overwrites the factor, so the time of a gradient
+# includes the time of a value.
 likelihood <- function(covariance, data, method) {
   fit <- gp(z ~ 1, data[1:40, ], ~ x + y, covariance, "exact", "none")
   range <- 5 / sqrt(nrow(data))

@@ -1,9 +1,9 @@
-// Sorting of segments on the GPU beside CUB, device-resident. For an H200:
+// Sorting of segments on the GPU compared with CUB, with data on the device. For an H200:
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/sorts.cu -o sorts && ./sorts
 //
-// Prints median times by CUDA events of sorts that write floats to a second array. The results of kernops are compared
-// with those of CUB bit by bit.
+// Prints median times, by CUDA events, of sorts that write floats to a second array. The results of kernops are
+// compared with the results of CUB bit by bit.
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/sorted_values.cuh>
 #include <kernops/jobs/sort_pieces.h>
@@ -15,7 +15,7 @@
 KERNOPS_SEGMENT_PLAN
 KERNOPS_SEGMENT_SORT(float, SortedValues<float>)
 
-// As DeviceSegments and seg_sort() of src/cuda/segments do.
+// Launches the sort in the same steps as DeviceSegments and seg_sort() of src/cuda/segments.
 struct Sort {
   static constexpr int capacity = kernops::sort_capacity(sizeof(float));
   static constexpr int tiles = count / kernops::segment_tile;

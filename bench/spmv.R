@@ -1,10 +1,11 @@
 # R_LIBS=.lib Rscript bench/spmv.R [entries]
 #
-# Sparse matrices times a vector, beside a copy of as many bytes: entries, their columns, offsets of the rows, the
-# vector and the result, each once (goal on a GPU: 0.85 of the copy's speed or more). The matrices are those of
-# Williams et al. (2009, Parallel Computing 35), simulated by their numbers of rows, columns and entries, their laws of
-# row lengths and the reach of their columns; blocks of them on a diagonal have `entries` entries in total. Each is
-# multiplied with all rows, and with a fifth of empty rows among them. Results go into HISTORY.md.
+# Sparse matrices times a vector, compared with a copy of as many bytes as the product reads and writes: entries, their
+# columns, offsets of the rows, the vector and the result, each once (goal on a GPU: 0.85 of the copy's speed or more).
+# The matrices are simulated like those of Williams et al. (2009, Parallel Computing 35): with the same numbers of rows,
+# columns and entries, distributions of row lengths, and distances of columns from the diagonal. Each is repeated as
+# blocks on a diagonal with `entries` entries in total, and measured twice: with these rows, and with a fifth of all
+# rows empty. The results are recorded in HISTORY.md.
 
 library(kernops)
 options(kernops.threads = 1, width = 150)
@@ -13,7 +14,8 @@ args <- commandArgs(TRUE)
 on_gpu <- !is.null(tryCatch(gpu_matrix(0), kernops_cuda_error = \(e) NULL))
 entries <- if (length(args)) as.numeric(args[1]) else if (on_gpu) 2^26 else 2^21
 
-# Row lengths of a mean, with a standard deviation within limits, or log-normal with a heavy tail.
+# Distributions of row lengths with a given mean: normal with a standard deviation, within limits, or log-normal with a
+# heavy tail.
 normal <- \(mean, sd, least, most) \(n) pmin(pmax(round(stats::rnorm(n, mean, sd)), least), most)
 heavy <- \(mean, shape, most) \(n) {
   lengths <- stats::runif(n)^(-1 / shape)
@@ -36,7 +38,7 @@ matrices <- list( # rows, columns, law of lengths; columns are within `reach` of
   LP = list(4284, 1092610, heavy(2633, 1.6, 56181), Inf, 1)
 )
 
-# A block, as lengths of rows and columns, 0-based.
+# Simulates a block as the lengths of its rows and the 0-based columns of its entries.
 simulate_block <- function(law, share) {
   rows <- max(1, round(law[[1]] * share))
   lengths <- law[[3]](rows)
@@ -88,7 +90,7 @@ measure <- function(name, A, precision, empty) {
   if (on_gpu) {
     there <- gpu_matrix(v, precision)
     time <- seconds(\() spmv(plan, there, output = "gpu"), 20, \(result) as.matrix(result[1, ]))
-    room <- gpu_matrix(numeric(bytes / 16)) # memory that is read and written
+    room <- gpu_matrix(numeric(bytes / 16)) # a copy reads and writes this memory
     copy <- seconds(\() kernops:::gpu_move(room, 0L), 20, \(result) as.matrix(result[1, ]))
   } else {
     time <- seconds(\() spmv(plan, v), 5)

@@ -1,22 +1,23 @@
 # Fits of tables that are read in chunks: time, peak memory and disk, and the cost of ordering by cells.
 #
 #   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB, from a CSV file
-#   Rscript bench/tables.R compare 1e6        the log-likelihood beside those of orderings in memory
+#   Rscript bench/tables.R compare 1e6        the log-likelihood compared with orderings in memory
 #   Rscript bench/tables.R --rows=1e8 --backend=cuda --workers=8 --memory=16GB --cells=1e6
 #   Rscript bench/tables.R --rows=1e7 --backend=cuda --gpus=2 --workers=8
 #
 # The last two commands generate the rows of each chunk from a seed, in both passes of the fit, because writing a CSV
-# file of this size would take longer than the fit. `workers` are processes for each GPU; 1 worker and one GPU mean this
-# process alone. With `gpus` above 1, the fit by one GPU runs first, with the same number of workers per GPU; then the
-# speed per card is printed.
+# file of this size would take longer than the fit. `workers` is the number of processes per GPU; with 1 worker and one
+# GPU, only the main process works. With `gpus` above 1, the fit by one GPU runs first, with the same number of workers
+# per GPU; then the speed per card is printed.
 #
-# Simulated rows: a Matern 3/2 field with range 0.02 on the unit square, by a fast Fourier transform on a grid of 4096^2
-# nodes that is interpolated at random locations, a covariate, noise with a tenth of the variance of the field. The
-# response of as many new cells as rows, or `cells`, is predicted with standard errors, in a separate table.
+# Simulated rows have a Matern 3/2 field with range 0.02 on the unit square, a covariate, and noise with a tenth of the
+# variance of the field. The field is computed by a fast Fourier transform on a grid of 4096^2 nodes and interpolated at
+# random locations. A separate table has new cells, as many as rows or `cells`, for which the response is predicted with
+# standard errors.
 
 suppressMessages(library(kernops))
 
-# The field at the nodes of a grid, with the spectral density of Matern's covariance, on a torus.
+# The field at the nodes of a grid on a torus, with the spectral density of the Matern covariance.
 field_on_grid <- function(size, range) {
   w <- 2 * pi * pmin(0:(size - 1), size:1)
   power <- outer(w^2, w^2, function(a, b) (3 / range^2 + a + b)^(-2.5))
@@ -50,7 +51,7 @@ make_table <- function(n, path, chunk = 1e6) {
   }
 }
 
-# The same kind of rows, generated when they are read: `spent` has the seconds that this takes.
+# Rows with the same distribution, generated when they are read; `spent` counts the seconds that this takes.
 generated_table <- function(n, spent, chunk = 5e5) {
   set.seed(1)
   grid <- field_for(n)
@@ -82,7 +83,7 @@ peaks <- function() {
   rev(as.numeric(gsub("[^0-9]", "", lines)) / 2^20)
 }
 
-# Starts processes for the tasks of a fit, `each` of them for each GPU; a process sees only its GPU.
+# Starts worker processes for the tasks of a fit, `each` of them per GPU. Each process sees only its GPU.
 workers_for <- function(gpus, each) {
   cluster <- parallel::makePSOCKcluster(gpus * each)
   parallel::clusterApply(cluster, rep(seq_len(gpus) - 1, each), function(gpu) Sys.setenv(CUDA_VISIBLE_DEVICES = gpu))
@@ -96,7 +97,7 @@ memory_of <- function(cluster) {
   list(main = peaks()[[1]], workers = sum(workers), all = peaks()[[1]] + sum(workers))
 }
 
-# A fit of generated rows and predictions, in this process and its workers; returns the seconds of the fit.
+# Fits generated rows and predicts, in this process and its workers; returns the seconds of the fit.
 measure <- function(rows, cells, backend, memory, gpus, workers) {
   cluster <- if (gpus * workers > 1) workers_for(gpus, workers)
   on.exit(if (!is.null(cluster)) parallel::stopCluster(cluster))
@@ -122,7 +123,8 @@ measure <- function(rows, cells, backend, memory, gpus, workers) {
   time[["elapsed"]] - spent$seconds
 }
 
-# Measures one GPU, then several, each in a separate process, whose peak of memory is that of the fit.
+# Measures one GPU, then several GPUs, each in a separate process, so that the peak memory of the process is the peak of
+# the fit.
 measure_apart <- function(settings) {
   self <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
   seconds <- vapply(unique(c(1, settings$gpus)), function(gpus) {

@@ -1,8 +1,8 @@
-"""What a user of torch writes for the rows of bench/beside_torch.R, on the same card:
+"""The code that a user of torch would write for the rows of bench/beside_torch.R, on the same card:
 python3 bench/torch_rows.py [float32] [nearest] [products] [distances] [hessians]
 
-Blocks of 8192 rows, addmm, exp_, @; float32 without TF32. Milliseconds between two CUDA events, the median of two
-times three calls, tensors on the device.
+The code uses blocks of 8192 rows, addmm, exp_ and @; float32 without TF32. Times are milliseconds per call between two
+CUDA events, the median of two runs of three calls, with tensors on the device.
 """
 import statistics
 import sys
@@ -45,7 +45,7 @@ def gaussian(x, y, b, g):
 
 
 def gradient(x, y, b, e, g):
-    """That of sum_i e_i sum_j exp(-g |x_i - y_j|^2) b_j in x."""
+    """The gradient in x of sum_i e_i sum_j exp(-g |x_i - y_j|^2) b_j."""
     parts = []
     for part, weight in zip(x.split(block), e.split(block)):
         k = distances(part, y).mul_(-g).exp_().mul_(b.T).mul_(weight)
@@ -54,7 +54,7 @@ def gradient(x, y, b, e, g):
 
 
 def hessian_times(x, y, b, e, h, g):
-    """Its second derivative in x, times h."""
+    """The Hessian in x of sum_i e_i sum_j exp(-g |x_i - y_j|^2) b_j, times h."""
     parts = []
     for part, weight, along in zip(x.split(block), e.split(block), h.split(block)):
         k = distances(part, y).mul_(-g).exp_().mul_(b.T).mul_(weight)
@@ -73,7 +73,7 @@ def product(x, y, b, function):
 
 
 def product_gradient(x, y, b, e):
-    """That of sum_i e_i sum_j exp(x_i | y_j) b_j in x."""
+    """The gradient in x of sum_i e_i sum_j exp(x_i | y_j) b_j."""
     parts = zip(x.split(block), e.split(block))
     return torch.cat([(part @ y.T).exp_().mul_(b.T).mul_(weight) @ y for part, weight in parts])
 
