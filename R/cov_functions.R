@@ -31,7 +31,7 @@
 #'
 #' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
 #' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
-#' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
+#' value. If a factor with a fixed variance is a sum, its first variance is fixed and the ratios of its terms stay free.
 #'
 #' @section Space and time:
 #' With coordinates 1 and 2 in space and 3 in time, the usual models are
@@ -41,23 +41,24 @@
 #'   * sum-metric: `exponential(dims = 1:2) + matern(dims = 3) + spherical(time = 3)`.
 #'
 #' Each part has its own variance and ranges. [gneiting()] is not separable: the range in space depends on the distance
-#' in time. Other such models are user-defined formulas: see the examples.
+#' in time. Other non-separable models can be written as user-defined formulas: see the examples.
 #'
 #' @section Intrinsic models:
-#' These have an unbounded variogram and no covariance: only differences of the field have a variance. The trend must
-#' then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of contrasts
-#' (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the field is 0 at a point
-#' outside of the data. They can be added to other covariances, and multiplied by numbers.
+#' Intrinsic models have an unbounded variogram and no covariance: only differences of the field have a variance. The
+#' trend must then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of
+#' contrasts (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the field is 0 at
+#' a point outside of the data. Intrinsic models can be added to other covariances, and multiplied by numbers.
 #'
 #' @section The two parts of a nugget:
-#' The discontinuity of a variogram at the origin is the sum of two variances: that of the errors of measurement,
-#' `nugget()`, as `"Err"` of gstat, and that of the variation of the field at distances shorter than those between the
-#' observations, `microscale()`, as `"Nug"` of gstat. Away from the observations they predict the same means. The field
+#' The discontinuity of a variogram at the origin is the sum of two variances. `nugget()` is the variance of measurement
+#' errors (`"Err"` in gstat); `microscale()` is the variance of the variation of the field at distances shorter than
+#' those between the observations (`"Nug"` in gstat). Away from the observations, both predict the same means. The field
 #' of a fit, to which `interval = "confidence"` of [predict()][predict.gp] refers, contains the microscale variation,
-#' but not the errors: at an observation, `microscale()` predicts what was observed, with a standard error of 0, and
-#' `nugget()` smooths it. A new observation, `interval = "prediction"`, has both. Means over blocks have neither. The
-#' two can be estimated together only if some locations have several observations; otherwise use one of them, or give
-#' one, such as the variance of the errors of a laboratory, `nugget(0.01, fixed = "variance")`.
+#' but not the errors: at an observation, `microscale()` predicts the observed value, with a standard error of 0, and
+#' `nugget()` smooths the observed value. A new observation, `interval = "prediction"`, has both parts; means over
+#' blocks have neither part. The two can be estimated together only if some locations have several observations;
+#' otherwise use one of them, or give a value for one, such as the variance of the errors of a laboratory, `nugget(0.01,
+#' fixed = "variance")`.
 #'
 #' @section Name of the Gaussian covariance:
 #' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
@@ -70,19 +71,21 @@
 #'   determination).
 #' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 have closed forms, which are
 #'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates it, between 0.1 and 20, with the
-#'   exact gradient: the parameter `matern.nu`. Observations identify it by pairs at distances that are short for the
-#'   range; with a nugget its standard error is large, as `confint(method = "profile")` shows.
+#'   exact gradient: the parameter `matern.nu`. The smoothness is identified by pairs of observations at distances that
+#'   are short compared with the range; with a nugget, its standard error is large, as `confint(method = "profile")`
+#'   shows.
 #' @param center a fixed point, one number or one for each coordinate.
 #' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;
 #'   * `angle`, `ratio`: anisotropy of 2-D coordinates, as in gstat. The range is longest in the direction `angle`, in
 #'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
 #'     times the longest range. In 3-D, they are the angles p, q, r and the ratios s, t of `gstat::vgm(anis = )`: the
-#'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about it,
-#'     whose ranges are s and t times the longest one (Deutsch and Journel 1998, section II.3);
-#'   * `time`, `speed`: the number of the coordinate that is time, and how many units of space are as far as one unit of
-#'     time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about space
-#'     and time;
+#'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about this
+#'     direction, and the ranges of these axes are s and t times the longest range (Deutsch and Journel 1998, section
+#'     II.3);
+#'   * `time`, `speed`: the number of the coordinate that is time, and the number of units of space that are as far as
+#'     one unit of time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section
+#'     about space and time;
 #'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
 #'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
 #'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
@@ -93,7 +96,7 @@
 #'   User-defined formulas see the original coordinates; for all other covariances the coordinates are centred, which
 #'   preserves digits in float32.
 #' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
-#'   taken as `1 * covariance(formula)`.
+#'   used as `1 * covariance(formula)`.
 #' @param positive names of the parameters that must stay positive: they are optimised on a log scale.
 #'
 #' @return An object of class `kernops_covariance`.
@@ -114,7 +117,7 @@
 #' degree.
 #' *Advances in Computational Mathematics* 4, 389-396.
 #'
-#' @seealso [gp()], which estimates their parameters; [kernel_interpolation()], which takes them as given; [as_gp()] for
+#' @seealso [gp()], which estimates the parameters; [kernel_interpolation()], which uses given parameters; [as_gp()] for
 #'   variogram models of gstat; [keops_ops()] for the language of `covariance()`.
 #' @examples
 #' matern(5/2) + nugget()

@@ -7,203 +7,214 @@
 #' @section Kriging:
 #' `y ~ 1` is ordinary kriging, covariates give universal kriging, and `y ~ 0` with `known = list(beta = m)` is simple
 #' kriging with the known mean m. [nugget()] is the noise variance of the observations: [predict()][predict.gp] predicts
-#' either a new observation, with its noise (`interval = "prediction"`), or the field without noise (`"confidence"`).
-#' Where the discontinuity of the variogram is not due to errors, [microscale()] in place of the nugget keeps it in the
-#' field: predictions at the observations are what was observed.
+#' either a new observation, with its noise (`interval = "prediction"`), or the field without noise (`"confidence"`). If
+#' the discontinuity of the variogram is not due to measurement errors, use [microscale()] in place of the nugget: the
+#' discontinuity is then part of the field, and predictions at observed points equal the observations.
 #'
 #' @section Many observations:
-#' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each is
-#' conditional on its m nearest neighbours among those before it. Nearest means most correlated: see [gp_neighbours()].
-#' For a covariance with a user-defined formula, neighbours are ranked by the correlation itself: among all earlier
-#' observations if there are at most 2000, and among the nearest 4 m for more.
-#' A likelihood takes time proportional to n m^3 and memory proportional to n m. Its gradient is exact, and the search
-#' uses the expected information (Guinness 2021). The approximation is good where the near observations screen off the
-#' distant ones: for covariances that decrease with the distance, in few dimensions. If the ranges that are found change
-#' which observations are near, the neighbours are found again and the search continues. The trend is estimated by
-#' generalised least squares of the approximate density. `print()` gives the number of neighbours, the ordering, and by
-#' how much twice as many neighbours would change the log-likelihood at the estimates; for more than 100,000
-#' observations, this is estimated from 100,000 of them.
+#' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each
+#' observation is conditional on its m nearest neighbours among the previous observations. Nearest means most
+#' correlated: see [gp_neighbours()]. For a covariance with a user-defined formula, neighbours are ranked by the
+#' correlation itself: among all earlier observations if there are at most 2000 observations, otherwise among the
+#' nearest 4 m earlier observations. Each evaluation of the likelihood takes time proportional to n m^3 and memory
+#' proportional to n m. The gradient is exact, and the search uses the expected information (Guinness 2021). The
+#' approximation is good if near observations screen off distant ones: for covariances that decrease with the distance,
+#' in few dimensions. If the estimated ranges change which observations are nearest, the neighbours are computed again
+#' and the search continues. The trend is estimated by generalised least squares of the approximate density. `print()`
+#' shows the number of neighbours, the ordering, and the change of the log-likelihood at the estimates if the number of
+#' neighbours were doubled; with more than 100,000 observations, this change is estimated from 100,000 of them.
 #'
-#' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. They are
-#' 2 m observations, or more: their number is doubled, up to 240, while this decreases the standard errors at 200
-#' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
-#' `estimate = "none"`, this is local kriging with a given covariance.
+#' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. The default is 2
+#' m observations; this number is doubled, up to 240, as long as doubling decreases the standard errors at 200 sites of
+#' the region by more than half a per cent. Noisy observations and gaps in the data require more observations. With
+#' `estimate = "none"`, predictions are local kriging with a given covariance.
 #'
 #' @section Smooth fields and many inputs:
 #' Vecchia's approximation converges slowly in the number of neighbours where the field is smooth or has many
 #' coordinates. `method = "vif"` (Vecchia-inducing-points full-scale approximation; Gyger, Furrer and Sigrist 2025)
-#' divides the covariance into a low-rank part and a residual, \eqn{k(x, y) = v(x)'v(y) + r(x, y)}. With
-#' \eqn{v(x) = L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is the part of the field that `inducing`
-#' points Z determine, see [gp_control()], and Vecchia's approximation is that of r and the noise. The inducing points
-#' are the first observations of a maximum-minimum distance ordering in the coordinates that [gp_neighbours()]
-#' describes. They are chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2
-#' k + n k^2 for k inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of
-#' parameters are those of the average information. Predictions condition the low-rank part on all observations, and the
-#' residual on the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200
-#' sites by more than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the
-#' fit is that of `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for
-#' Gaussian responses, one or several; `group`, weights, known noise, several observations at a location and priors are
-#' those of the other methods. A `family` is not available with it.
+#' divides the covariance into a low-rank part and a residual, \eqn{k(x, y) = v(x)'v(y) + r(x, y)}. With \eqn{v(x) =
+#' L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is the part of the field that the inducing points Z
+#' determine (`inducing` of [gp_control()] is their number), and Vecchia's approximation is applied to r plus the noise.
+#' The inducing points are the first observations of a maximum-minimum distance ordering in the coordinates that
+#' [gp_neighbours()] describes. The inducing points are chosen again whenever the neighbours are computed again. Each
+#' evaluation of the likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k inducing points, and memory
+#' proportional to n (m + k). The gradient is exact, and standard errors of parameters come from the average
+#' information. Predictions condition the low-rank part on all observations, and the residual on the nearest 2 m
+#' observations. This number is doubled, up to 240, as long as doubling changes predictions at 200 sites by more than
+#' the tolerance (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit equals that
+#' of `method = "exact"`. The method computes in float64 on the CPU, even if there is a GPU, and is for one or several
+#' Gaussian responses. `group`, weights, known noise, several observations at a location and priors work as in the other
+#' methods. A `family` is not available with it.
 #'
 #' @section Choice of the method:
-#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for
-#' more than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a
-#' [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates, and `float32`
-#' is not requested; otherwise it is iterative. Random effects and smooths are exact beside Vecchia's approximation of
-#' the field. The precision of many coefficients has a sparse Cholesky factor if observations that are near each other
-#' share few levels, such as 10,000 levels of sites. For levels that are scattered over the whole domain, it is used by
-#' conjugate gradients, and its determinant by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same
-#' random vectors for all parameters; `summary()` has the Monte Carlo error of the log-likelihood, and an error above
-#' 0.05 is warned of. With a `family`, this is used from 1,000 scattered levels on: the determinant is that of the
-#' field's factor times that of the levels' Schur complement, with an error relative to a reference at the estimates.
-#' Each standard error of a prediction then takes a solution by conjugate gradients.
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (counted as distinct locations; with a
+#' family, for more than a quarter of `exact_limit`) if the correlation decreases with the distance (no term of the
+#' covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates,
+#' and `float32` is not requested. Otherwise it uses `"exact"` for up to `exact_limit` observations and `"iterative"`
+#' for more. With `"vecchia"`, only the field is approximated: random effects and smooths are treated exactly. The
+#' precision matrix of many coefficients has a sparse Cholesky factor if observations that are near each other share few
+#' levels, such as 10,000 levels of sites. If levels are scattered over the whole domain, systems with this matrix are
+#' solved by conjugate gradients, and its determinant is estimated by stochastic Lanczos quadrature (Ubaru, Chen and
+#' Saad 2017) with the same random vectors for all parameters; `summary()` shows the Monte Carlo error of the
+#' log-likelihood, and an error above 0.05 gives a warning. With a `family`, conjugate gradients are used for 1,000 or
+#' more scattered levels: the determinant is that of the field's factor times that of the levels' Schur complement, and
+#' the Monte Carlo error is relative to a reference at the estimates. Each standard error of a prediction then requires
+#' a solution by conjugate gradients.
 #'
-#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least
-#' 5/2 or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
-#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The
-#' first one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used.
-#' If there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two
-#' estimates: the difference from the exact log-likelihood of 1500 observations, and the expected difference, which is
-#' the mean of log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours
-#' and s480 given 480 neighbours. The latter depends on the spacing of all observations: where the noise is much
-#' smaller than the variance of a smooth field, more observations in the same region need more neighbours. `print()`
-#' names the method and
-#' the number of neighbours. A number of neighbours that is given is kept, and a fit with `backend = "cuda"` does not
-#' compare. `"vif"` takes about 80 bytes for each observation and inducing point, and is a candidate for up to
-#' 2e8 / `inducing` observations (one million by default).
+#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
+#' or an estimated one, [squared_exponential()], [rational_quadratic()]), `method = "auto"` compares candidates at the
+#' optimum of a subset: `"vecchia"` with the default number of neighbours, with twice and four times as many, up to 120,
+#' and `"vif"`. The first candidate whose loss of log-likelihood for each observation is at most `neighbour_tol` (see
+#' [gp_control()]) is used. If no candidate has such a small loss, a slower candidate replaces a faster one only if it
+#' halves the loss. The loss is the larger one of two estimates: the difference from the exact log-likelihood of 1500
+#' observations, and the expected difference, which is the mean of log(s / s480) over 100 observations with the
+#' conditional standard deviations s given their neighbours and s480 given 480 neighbours. The expected difference
+#' depends on the spacing of all observations: if the noise is much smaller than the variance of a smooth field, more
+#' observations in the same region require more neighbours. `print()` names the method and the number of neighbours. A
+#' number of neighbours that the user gives is kept, and there is no comparison with `backend = "cuda"`. `"vif"` takes
+#' about 80 bytes for each observation and inducing point, and is a candidate for up to 2e8 / `inducing` observations
+#' (one million by default).
 #'
 #' @section Transformations:
-#' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
-#' trans-Gaussian kriging). The log-likelihood is that of the response itself, with the Jacobian of the transformation:
-#' `AIC()` compares transformations, also with none. [predict()][predict.gp] returns predictions of the response. The
-#' mean is unbiased: it is that of the back-transformed normal distribution with mean \eqn{\hat y} and variance
-#' \eqn{\sigma^2 - 2 m}, with the kriging variance \eqn{\sigma^2} and the Lagrange multiplier m of the trend; for the
-#' logarithm, \eqn{\exp(\hat y + \sigma^2 / 2 - m)} (Cressie 1993, section 3.2.2). `interval = "prediction"` is for the
-#' response as it is observed: the variance contains the nugget, which raises the mean, too. For a negative parameter
-#' the mean is that of the expansion of second order. Quantiles, and limits of intervals, are those of the normal
-#' distribution, transformed back. The mean over a `block` is that of the unbiased means in it, its standard error and
-#' `cov` are those of the response given the data, limits and probabilities those of 4,000 draws of the field within the
-#' block. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp],
-#' [gp_cv()] and plots are on the transformed scale.
+#' With `transform`, covariance and trend describe the transformed response (lognormal and trans-Gaussian kriging); the
+#' response must be positive. The log-likelihood is that of the response itself, with the Jacobian of the
+#' transformation, so that `AIC()` can compare transformations with each other and with no transformation.
+#' [predict()][predict.gp] returns predictions of the response. The mean is unbiased: it is the mean of the
+#' back-transformed normal distribution with mean \eqn{\hat y} and variance \eqn{\sigma^2 - 2 m}, with the kriging
+#' variance \eqn{\sigma^2} and the Lagrange multiplier m of the trend; for the logarithm, \eqn{\exp(\hat y + \sigma^2 /
+#' 2 - m)} (Cressie 1993, section 3.2.2). With `interval = "prediction"`, predictions are for a new observation:
+#' \eqn{\sigma^2} contains the nugget, which raises the mean as well. For a negative Box-Cox parameter, the mean is
+#' approximated by an expansion of second order. Quantiles and limits of intervals are computed on the transformed scale
+#' and transformed back. The mean over a `block` is the average of the unbiased means in the block. The standard error
+#' of this mean and `cov` are those of the response given the data; limits and probabilities come from 4,000 draws of
+#' the field within the block. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp], [gp_cv()] and
+#' plots are on the transformed scale.
 #'
 #' @section Replicates:
-#' With `group`, the field of each group, such as a day, is independent of those of the others, with the same parameters
-#' (replicates). The trend is common: the factor in the formula gives each group its own constant. The log-likelihood,
-#' with a known trend, is the sum of those of the groups. The exact method factorises the covariance matrix of each
-#' group: with g groups of equal size, time is proportional to n^3 / g^2 and memory to n^2 / g, and `method = "auto"` is
-#' exact while the squares of the numbers of observations add up to less than the square of `exact_limit`. Neighbours,
-#' for `"vecchia"` and in local kriging, are of the same group. Predictions need the group of each new point. For a
-#' group without observations they are the trend, with the variance of the field. An intrinsic model needs a constant
-#' for each group in the trend.
+#' With `group`, the fields of different groups, such as days, are independent and have the same parameters
+#' (replicates). All groups share the trend; to give each group a separate constant, add the grouping factor to the
+#' formula. With a known trend, the log-likelihood is the sum of the log-likelihoods of the groups. The exact method
+#' factorises the covariance matrix of each group: with g groups of equal size, time is proportional to n^3 / g^2 and
+#' memory to n^2 / g, and `method = "auto"` is exact if the squared numbers of observations of the groups add up to less
+#' than the square of `exact_limit`. Neighbours, for `"vecchia"` and in local kriging, belong to the same group.
+#' Predictions require the group of each new point. For a group without observations, the prediction is the trend, with
+#' the variance of the field. An intrinsic model needs a constant for each group in the trend.
 #'
 #' @section Derivatives:
-#' With `derivatives`, the observations are the values of the response and its derivatives, as an adjoint or automatic
-#' differentiation computes them: a row of the data with g derivatives counts as 1 + g observations (gradient-enhanced
-#' kriging; Morris, Mitchell and Ylvisaker 1993). Their covariances are the derivatives of the covariance of the field,
-#' which are symbolic. The gradient of the likelihood is symbolic, too; the derivatives of the trend are central
-#' differences of sixth order. A derivative may be missing in some rows; derivatives in rows without a response are not
-#' used, with a warning. The nugget is noise of values; derivatives have the variance
-#' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a
-#' smooth field from being singular. `nobs()` counts all observations.
+#' With `derivatives`, the observations are the values of the response and of its derivatives, such as those that an
+#' adjoint or automatic differentiation computes: a row of the data with g derivatives counts as 1 + g observations
+#' (gradient-enhanced kriging; Morris, Mitchell and Ylvisaker 1993). The covariances of derivatives are symbolic
+#' derivatives of the covariance of the field. The gradient of the likelihood is symbolic, too; the derivatives of the
+#' trend are central differences of sixth order. A derivative may be missing in some rows; derivatives in rows without a
+#' response are not used, with a warning. The nugget is the noise variance of values, and `known$derivative_noise`, 0 by
+#' default, that of derivatives; a small positive value keeps the covariance matrices of many derivatives of a smooth
+#' field from being singular. `nobs()` counts all observations.
 #'
 #' The field must be differentiable: [squared_exponential()], [matern()] with a smoothness above 1 (with `matern(NA)`
-#' the search is for one above 1), [gneiting()] with smoothness above 1 and the fixed power 2, [rational_quadratic()],
+#' the estimate is above 1), [gneiting()] with smoothness above 1 and the fixed power 2, [rational_quadratic()],
 #' [wendland()], [periodic()], [cosine()], [wave()], [linear()], [constant()], user-defined formulas that are smooth
-#' where both points are equal, and their sums and products. This is the exact method, in coordinates that are
-#' variables. `predict(fit, new, derivative = "x")` predicts derivatives, also of a fit to values alone.
+#' where both points are equal, and sums and products of these. Derivatives require the exact method and coordinates
+#' that are variables, not expressions. `predict(fit, new, derivative = "x")` predicts derivatives, even if the fit has
+#' no observed derivatives.
 #'
 #' @section Averages:
-#' With `averages = ~ block`, an observation is the mean of the field over points: all rows of the data with the same
-#' value of `block` are the nodes of one observation, for example the cells of a grid within a district, or the points
-#' along a line. `averages = weight ~ block` gives the weights of the nodes; the observation is then the weighted sum,
-#' such as an integral by a quadrature rule. The trend and the offset are averaged in the same way. The nodes have the
-#' same response, `weights` and known noise; a row with a missing `block` is an observation at its point, and a row with
-#' another missing value makes its observation an error. With the covariance matrix k of the nodes and the weights A,
-#' the observations have the covariance matrix A k A' plus the noise of each observation, the nugget.
+#' With `averages = ~ block`, an observation is the mean of the field over several points, its nodes: all rows of the
+#' data with the same value of `block` are the nodes of one observation, for example the cells of a grid within a
+#' district, or the points along a line. `averages = weight ~ block` gives the weights of the nodes; the observation is
+#' then the weighted sum, such as an integral by a quadrature rule. The trend and the offset are averaged in the same
+#' way. All nodes of an observation must have the same response, `weights` and known noise; a row with a missing `block`
+#' is an observation at its point, and any other missing value is an error of the observation. With the covariance
+#' matrix k of the nodes and the weights A, the observations have the covariance matrix A k A' plus the noise of each
+#' observation, the nugget.
 #'
-#' `predict(fit, new)` predicts the field at points, also from averages alone (Kyriakidis 2004), `predict(fit)` the
-#' averages themselves, `block` and `sums` of [predict()][predict.gp] other averages. `nobs()` counts averages; results
-#' of observations have the order in which their first nodes occur in the data. This is the exact method: the time grows
-#' with the square of the number of nodes and the third power of the number of observations.
+#' `predict(fit, new)` predicts the field at points, even if all observations are averages (Kyriakidis 2004);
+#' `predict(fit)` predicts the observed averages, and the arguments `block` and `sums` of [predict()][predict.gp] are
+#' for other averages. `nobs()` counts averages; results for observations are in the order in which their first nodes
+#' occur in the data. Averages require the exact method: the time grows with the square of the number of nodes and the
+#' third power of the number of observations.
 #'
 #' @section Several observations at a location:
-#' The exact method computes with one row for each distinct location where there are at most 0.6 times as many as
-#' observations: their weighted mean, and the variation within locations. This is exact, also with weights, known noise
-#' and covariates that differ within a location; the time of a likelihood is that of the locations. Known noise makes
-#' one row for each pair of noise variance and weight, if there is a nugget, too. `method = "auto"` counts these rows.
+#' If there are at most 0.6 times as many distinct locations as observations, the exact method replaces the observations
+#' at each location by one row: their weighted mean and the variation within the location. This is exact, even with
+#' weights, known noise and covariates that differ within a location; the time of a likelihood is that of the locations.
+#' With known noise and a nugget, each location has one row for each pair of noise variance and weight. `method =
+#' "auto"` counts these rows.
 #'
 #' @section Tables that do not fit into memory:
 #' `data` may be a table that [gp_table()] describes: in a database, of dbplyr or Arrow, a CSV or Parquet file, an HDF5
-#' matrix, or a function that reads chunks. It is read twice. The first pass draws 65,536 rows, from which the design of
-#' the trend is made, so that `scale(x)` or the knots of a spline are those of this sample; the levels of factors are
-#' those of all rows. The second pass sorts all rows into cells, boxes of a k-d tree with about 65,536 rows each, whose
-#' files are in the work directory (`workdir` of [gp_control()]): about 250 bytes for each row with 30 neighbours.
+#' matrix, or a function that reads chunks. The table is read twice. The first pass draws a sample of 65,536 rows, from
+#' which the design of the trend is made: `scale(x)` and the knots of a spline refer to this sample, but the levels of
+#' factors are those of all rows. The second pass sorts all rows into cells, which are boxes of a k-d tree with about
+#' 65,536 rows each. The cells are files in the work directory (`workdir` of [gp_control()]) and take about 250 bytes
+#' for each row with 30 neighbours.
 #'
 #' The fit is Vecchia's approximation with an ordering that depends on the cells alone. Each cell has a maximum-minimum
-#' distance ordering. The first 1024 points of all cells come first, in a common maximum-minimum distance ordering; the
-#' others follow by their distance from earlier points of their cell, the largest first. Neighbours are found among the
-#' points of the cell, those near its box, and the first ones, which contain the nearest earlier points except beside
-#' gaps. The likelihood, its gradient and its information are sums over cells in a fixed order, and do not depend on
-#' `memory`. With package future.apply, neighbours, likelihoods and predictions are distributed over the processes of
-#' `future::plan()`, or else over the daemons of `mirai::daemons()`, on this machine or others that see the work
-#' directory, for example one for each GPU. Each keeps its cells, the results are the same digits, and the cells of a
-#' process that dies are computed again. The search starts from the optimum of some
-#' 12,000 observations, and of an eighth of the cells. Distances are compared by the given parameters, or by the
-#' estimates from 20,000 rows where several ranges or an anisotropy are estimated; they are not compared again after the
-#' search.
+#' distance ordering. The first 1024 points of each cell come first, in a common maximum-minimum distance ordering; all
+#' other points follow by their distance from earlier points of their cell, the largest first. Neighbours are found
+#' among the points of the cell, the points near its box, and the points that come first. These contain the nearest
+#' earlier points, except at the edges of gaps. The likelihood, its gradient and its information are sums over cells in
+#' a fixed order, and do not depend on `memory`. With package future.apply, neighbours, likelihoods and predictions are
+#' distributed over the processes of `future::plan()`, or else over the daemons of `mirai::daemons()`, on this machine
+#' or on others that can read the work directory; for example, one process for each GPU. Each process keeps its cells,
+#' the results have the same digits for any number of processes, and the cells of a process that dies are computed
+#' again. The search first maximises the likelihood of some 12,000 observations, then that of an eighth of the cells.
+#' Distances are scaled by the given parameters or, if several ranges or an anisotropy are estimated, by estimates from
+#' 20,000 rows; neighbours are not computed again after the search.
 #'
-#' On the simulated tables of `bench/tables.R` the log-likelihood differs from that with the maximum-minimum distance
-#' ordering of all points by less than 0.001 for each observation, less than with a random ordering.
+#' On the simulated tables of `bench/tables.R` the log-likelihood differs by less than 0.001 for each observation from
+#' the one with a maximum-minimum distance ordering of all points. With a random ordering the difference is larger.
 #'
-#' [predict()][predict.gp] predicts new points cell by cell, also those of tables and of maps larger than memory; means
-#' over blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] come from the
-#' joint distribution of new points given the observations around them. Such a fit has one Gaussian response with a
-#' trend, `weights`, known noise and priors, by ML or REML, or with given parameters. Groups, random effects, smooths,
-#' families, transformations and several responses are errors, and so are methods that need all observations at once,
-#' such as [plot()][plot.gp] and [gp_cv()]. Missing values are omitted, or an error with `na.fail`. The files of a fit
-#' are those of its work directory: without `workdir`, it cannot predict in another session.
+#' [predict()][predict.gp] predicts new points cell by cell, including those of tables and maps larger than memory;
+#' means over blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] come
+#' from the joint distribution of new points given the observations around them. A fit of a table has one Gaussian
+#' response with a trend, `weights`, known noise and priors, by ML or REML, or with given parameters. Groups, random
+#' effects, smooths, families, transformations and several responses are errors, and so are methods that need all
+#' observations at once, such as [plot()][plot.gp] and [gp_cv()]. Missing values are omitted, or an error with
+#' `na.fail`. A fit needs the files in its work directory: without `workdir`, a saved fit cannot predict in another
+#' session.
 #'
 #' @section Spatial objects:
-#' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
-#' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`)
-#' and sp (`SpatialPixels`, `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are
-#' the coordinates of maps and sp objects, by their names there, such as `x` and `y`. Each function of `newdata`
-#' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers
-#' are missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see [predict_maps].
+#' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`, `sfc`),
+#' terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`) and sp (`SpatialPixels`,
+#' `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are the coordinates of maps and sp
+#' objects, by the names that they have in the object, such as `x` and `y`. Each function with an argument `newdata`
+#' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers are
+#' missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see [predict_maps].
 #'
-#' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has
-#' the same name; a dot in the formula of sf and terra stands for the columns alone.
-#' Coordinates of sf are X, Y and, in a projected reference system, Z where points have it: `sf::st_zm()` drops Z.
-#' Heights beside longitude and latitude are an error. A measure M is not a coordinate and is ignored. Each feature must
-#' have one point: a `MULTIPOINT` of several points is an error, `sf::st_cast(x, "POINT")` separates them. Empty points
-#' are missing. A stars map has two dimensions, x and y, in any order; its grid may be regular, rectilinear, rotated or
-#' curvilinear. The value of a third dimension of length 1, such as a time, is a variable; a longer one is an error.
+#' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has the
+#' same name; with sf and terra, a dot in the formula stands for all columns, without the coordinates. Coordinates of sf
+#' are X, Y and, in a projected reference system, Z where points have it: `sf::st_zm()` drops Z. Heights in addition to
+#' longitude and latitude are an error. A measure M is not a coordinate and is ignored. Each feature must have one
+#' point: a `MULTIPOINT` of several points is an error, `sf::st_cast(x, "POINT")` separates them. Empty points are
+#' missing. A stars map has two dimensions, x and y, in any order; its grid may be regular, rectilinear, rotated or
+#' curvilinear. The value of a third dimension of length 1, such as a time, is a variable; a longer third dimension is
+#' an error.
 #'
-#' If the reference system is one of longitude and latitude, the covariance takes great-circle distances in km, unless
-#' its argument `distance` is given; a message of class `kernops_great_circle` says so. Ranges are then in km. A term
-#' with anisotropy or a range for each coordinate keeps distances in degrees, with a warning. `newdata` with another
+#' If the reference system is one of longitude and latitude, the covariance uses great-circle distances in km, unless
+#' its argument `distance` is given; a message of class `kernops_great_circle` reports this. Ranges are then in km. A
+#' term with anisotropy or a range for each coordinate uses distances in degrees, with a warning. `newdata` with another
 #' reference system than `data` is an error.
 #'
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
 #'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of
 #'   package mgcv: see [random_effect()] and [smooth_effect()].
-#' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these; or a
-#'   table that is read in chunks, such as the path of a file or a result of [gp_table()].
-#' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as
-#'   `c("x", "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial
-#'   objects, which have their own, and if no term of the covariance is a field: a covariance in this position is then
-#'   taken as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the mean
-#'   and the standard deviation of the fitted data at new points, too. In a formula or a data frame, dates, times and
+#' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about spatial
+#'   objects; or a table that is read in chunks, such as the path of a file or a result of [gp_table()].
+#' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as `c("x",
+#'   "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial objects,
+#'   which contain coordinates, nor if no term of the covariance is a field. A covariance in this position is then used
+#'   as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the mean and the
+#'   standard deviation of the fitted data, at new points as well. In a formula or a data frame, dates, times and
 #'   durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
 #'   unit: see the section about classes of new data in [predict()][predict.gp].
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
-#'   null model: the trend with independent errors. Several responses have a linear model of coregionalisation, [lmc()];
-#'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is taken as by [as_gp()].
+#'   null model: the trend with independent errors. For several responses, a linear model of coregionalisation, [lmc()];
+#'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is converted by [as_gp()].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations; `"vif"` adds a low-rank part to it, for smooth fields and for four or more coordinates.
-#'   `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
-#'   about many observations.
+#'   millions of observations; `"vif"` adds a low-rank part to `"vecchia"`, for smooth fields and for four or more
+#'   coordinates. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section about many
+#'   observations.
 #' @param estimate `"ML"`, the default unless the covariance is intrinsic or there is a `prior`; `"REML"` (the
 #'   likelihood of error contrasts of unit length, Harville 1974: the value of package nlme plus half the logarithm of
 #'   det(X'X)); or `"none"`: the covariance is used as given, with a value for every parameter.
@@ -218,12 +229,12 @@
 #'   `coef(fit, "transform")` returns the parameter. See the section about transformations.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
 #'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
-#'   divided by the number of observations, rounding errors hide the optimal variance and range. Where they would change
-#'   the log-likelihood by more than 0.5, the fit uses `"float64"` instead and says so (a message of class
-#'   `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each observation
-#'   and its neighbours and of what is computed from them, also in predictions; sums over observations are float64. The
-#'   noise must then be more than about 1e-5 of the variance of the field. On the CPU `"vecchia"` always computes in
-#'   float64.
+#'   divided by the number of observations, rounding errors hide the optimal variance and range. If rounding errors
+#'   would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and reports this (a message of
+#'   class `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each
+#'   observation and its neighbours and of the results computed from these covariances, also in predictions; sums over
+#'   observations are float64. The noise variance must then be more than about 1e-5 times the variance of the field. On
+#'   the CPU `"vecchia"` always computes in float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the first one finds neighbours. `"cpu"`, or `"auto"`: a GPU, if
@@ -232,33 +243,35 @@
 #' @param na.action how missing values are treated; default: `getOption("na.action")`. A row of several responses is
 #'   missing if all its responses are missing.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
-#' @param family what the response is given the linear predictor, as in [glm()]: [gp_families] lists what there is
-#'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a
-#'   nugget, and `method = "vecchia"` approximates the field, not the observations.
+#' @param family the distribution of the response given the linear predictor, as in [glm()]: [gp_families] lists the
+#'   families besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()]
+#'   without a nugget, and `method = "vecchia"` approximates the field, not the observations.
 #' @param group the group of each observation, for independent fields with common parameters: a one-sided formula such
-#'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. Groups are values, not printed
-#'   text: times that differ by a fraction of a second are two groups. See the section about replicates.
-#' @param prior prior distributions of covariance parameters: a list such as
-#'   `list(range = pc_range(0.5, p = 0.05), variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The fit is then the mode
-#'   of the posterior, [gp_posterior()] draws from it.
+#'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. Groups are compared by value,
+#'   not by printed text: times that differ by a fraction of a second are two groups. See the section about replicates.
+#' @param prior prior distributions of covariance parameters: a list such as `list(range = pc_range(0.5, p = 0.05),
+#'   variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The estimates are then the mode of the posterior, from which
+#'   [gp_posterior()] draws.
 #' @param zi,dispersion one-sided formulas such as `~ x`: linear predictors of the probability of zeros and of the
 #'   parameter of dispersion of the `family`, which then depend on covariates. Default: constants. For a Gaussian
 #'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
 #'   [nugget()]; it may contain smooths, as in `~ s(x, y)`. See the section about linear predictors in [gp_family()].
-#' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
+#' @param predictors a list of one-sided formulas for other parameters of the family, by their names: `list(power = ~
+#'   x)`.
 #' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
 #'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
 #' @param averages observations that are averages of the field: a formula such as `~ block`, or `weight ~ block` for
 #'   weighted sums. Rows with the same value are the nodes of an observation. See the section about averages.
 #' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately, and
 #'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
-#' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
+#' @param ... arguments of [gp_control()] by their names, in place of `control`, as in `gp(z ~ 1, d, ~ x, progress =
+#'   FALSE)`.
 #'
-#' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
-#'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
-#'   [plot()][plot.gp]; those of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Its
-#'   list elements `covariance` (with the values found), `beta`, `loglik` and `search` may be read. With `responses`, an
-#'   object of class [gp_responses].
+#' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`, `fitted()`,
+#'   `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`, [plot()][plot.gp]; those
+#'   of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Users may read its list elements
+#'   `covariance` (with the estimated values), `beta`, `loglik` and `search`. With `responses`, an object of class
+#'   [gp_responses].
 #'
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for invalid arguments, such as duplicate locations without a nugget, a constant response,
@@ -267,10 +280,10 @@
 #' `kernops_cuda_error` if a GPU or cuSOLVER is requested but not found.
 #'
 #' Warnings have the class
-#'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if it ended where
-#'     covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
-#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; those of
-#'     the others are given its value;
+#'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if the search ended
+#'     where covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
+#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; the
+#'     standard errors of all other parameters are conditional on its value;
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.
 #'
@@ -279,14 +292,14 @@
 #' @section Estimation:
 #' The likelihood of covariance parameters often has several local maxima. Starting values fill the parameter space
 #' evenly; for periods they are the peaks of the periodogram. The likelihood of at most `subset` observations (see
-#' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of them, and from points
-#' on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods. If
-#' there are more observations, the optimum of the subset and its competing optima are the starting values for all
-#' observations; the iterative method searches 4000 (on a GPU, up to 40,000) and then a fifth of the observations
-#' first, if there are at least eight times as many. Given parameter values start the search. The search ends with
-#' Newton steps that use the average information (Gilmour et al. 1995), when a step would increase the log-likelihood
-#' by less than 1e-8 (1e-5 for more than `subset` observations, `gain` of [gp_control()] for the other methods).
-#' `summary()` lists other local optima within two units of log-likelihood.
+#' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of these values, and from
+#' points on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods.
+#' If there are more observations, the optimum of the subset and its competing optima are the starting values for all
+#' observations; the iterative method searches 4000 (on a GPU, up to 40,000) and then a fifth of the observations first,
+#' if there are at least eight times as many. If parameter values are given, the search starts from these. The search
+#' ends with Newton steps that use the average information (Gilmour et al. 1995), when a step would increase the
+#' log-likelihood by less than 1e-8 (1e-5 for more than `subset` observations, `gain` of [gp_control()] for the other
+#' methods). `summary()` lists other local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A saved fit does not contain the factor of the covariance matrix of the exact method, which is computed again when it

@@ -1,7 +1,7 @@
 #' Responses that are not Gaussian: families of gp()
 #'
-#' With `family`, [gp()] fits a generalised linear model with a latent Gaussian process, a generalised linear
-#' geostatistical model: given the linear predictor \eqn{\eta = X\beta + f(u) + offset}, observations are independent
+#' With `family`, [gp()] fits a generalised linear model with a latent Gaussian process (a generalised linear
+#' geostatistical model): given the linear predictor \eqn{\eta = X\beta + f(u) + offset}, observations are independent
 #' with mean \eqn{g^{-1}(\eta)}. The likelihood, in which the process is integrated out, is that of the Laplace
 #' approximation.
 #'
@@ -27,92 +27,95 @@
 #'
 #' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
 #' ordered classes; [likelihood()] makes a family of a formula. `binomial()`, `poisson()` and `Gamma()` are those of
-#' package stats; `MASS::negative.binomial(theta)` and `mgcv::nb()` are `negative_binomial(theta)`, and `gaussian()` is
-#' `gp()` without a family. A family may also be given as a function or its name. Parameters without a value are
-#' estimated together with those of the covariance.
+#' package stats; `MASS::negative.binomial(theta)` and `mgcv::nb()` are the same as `negative_binomial(theta)`, and
+#' `gaussian()` is the same as no family. A family may also be given as a function or its name. Parameters without a
+#' value are estimated together with those of the covariance.
 #'
-#' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. Weights multiply
-#' the log-likelihood of counts, and `shape` (the response is then a mean); with `student()` the scale of an observation
-#' is divided by the square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
-#' `offset(log(area))` of counts.
+#' `weights` are prior weights as in [glm()]: an observation of weight w counts as w observations. Weights multiply the
+#' log-likelihood of counts and the parameter `shape` (the response is then a mean); with `student()` the scale of an
+#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear
+#' predictor, such as `offset(log(area))` of counts.
 #'
 #' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]
-#' and [smooth_effect()]. A generalised linear mixed model without a field has the effect as its covariance:
-#' `gp(count ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
+#' and [smooth_effect()]. For a generalised linear mixed model without a field, the effect is the covariance: `gp(count
+#' ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
 #'
 #' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation:
 #' overdispersion. The default covariance of a family has none: presence and absence do not determine it.
 #'
 #' @section Method:
 #' The mode of the process given the data is found by Newton's method, and the likelihood is that of the normal
-#' approximation there (Rasmussen and Williams 2006, sections 3.4 and 5.5). The factor is that of the covariance matrix
-#' plus the inverse of the second derivatives W; by the scaling of its rows it is as stable as that of
-#' \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are estimated by maximum likelihood with all other
-#' parameters, so that [logLik()], [AIC()] and [anova()] compare trends as well as covariances. All gradients are
-#' exact, including the change of the mode with the parameters. The log densities of Student's t distribution, of the
-#' link `"cauchit"` and of some families of [gp_family()] are not concave, so that some of their second derivatives
-#' have the other sign. The likelihood, its gradient, standard errors and predictions use them with their sign. Newton's
-#' method takes the expected information in their place for its steps (for Student's t distribution see Hartmann and
-#' Vanhatalo 2019). The likelihood uses the expected information where the second derivatives of the joint density of
-#' process and data are not those of a maximum: at a saddle between two modes, such as those that an outlier and its
-#' neighbours imply. A warning of class `kernops_expected_weights` reports this, and `summary()` states it.
+#' approximation at the mode (Rasmussen and Williams 2006, sections 3.4 and 5.5). The matrix that is factorised is K +
+#' \eqn{W^{-1}}, with the covariance matrix K and the negative second derivatives W of the log density; its rows are
+#' scaled so that the factor is as stable as that of \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are
+#' estimated by maximum likelihood with all other parameters, so that [logLik()], [AIC()] and [anova()] compare trends
+#' as well as covariances. All gradients are exact, including the change of the mode with the parameters. The log
+#' densities of Student's t distribution, of the link `"cauchit"` and of some families of [gp_family()] are not concave,
+#' so that some of their second derivatives are positive. The likelihood, its gradient, standard errors and predictions
+#' use these second derivatives; the steps of Newton's method use the expected information instead (for Student's t
+#' distribution see Hartmann and Vanhatalo 2019). The likelihood uses the expected information where the second
+#' derivatives of the joint density of process and data are not those of a maximum: at a saddle between two modes, such
+#' as one mode that follows an outlier and another that follows its neighbours. A warning of class
+#' `kernops_expected_weights` reports this, and `summary()` states it.
 #'
-#' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
-#' for each likelihood. The next section is about more observations.
+#' `method = "exact"` factorises covariance matrices, in some ten steps of Newton's method for each likelihood. The next
+#' section describes the method for more observations.
 #'
-#' The Laplace approximation is accurate where the linear predictor is known well, from counts that are not small or
-#' from many neighbours. For binary data with a field of large variance, the variance is underestimated. The posterior
-#' of low counts is skewed, and its mode is taken for its mean: of simulated fields with about three counts at a place,
-#' the linear predictor was below its predicted distribution by about a seventh of a standard deviation. With
-#' [student()], ranges of the posterior tend to be short: of 400 simulated data sets, the true range was on average at
-#' the 0.58-quantile of posterior draws instead of the median.
+#' The Laplace approximation is accurate if the data determine the linear predictor well, by counts that are not small
+#' or by many neighbours. For binary data with a field of large variance, the variance is underestimated. The posterior
+#' of low counts is skewed, and the approximation uses its mode as the mean: in simulated fields with about three counts
+#' at a location, the true linear predictor was on average about a seventh of a standard deviation below the predicted
+#' mean. With [student()], posterior ranges tend to be short: in 400 simulated data sets, the true range was on average
+#' at the 0.58-quantile of posterior draws instead of the median.
 #'
 #' @section Many observations:
 #' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021), which `method = "auto"` uses
 #' for more than a quarter of `exact_limit` observations, as each likelihood of the exact method factorises some ten
-#' matrices. The Laplace approximation is the same, but the process has the density of Vecchia's approximation: each
-#' value is conditioned on those of the nearest places before it in the ordering, 20 by default (`neighbours` of
-#' [gp_control()]). The process is conditioned without its nugget and without the noise of the observations; therefore,
-#' few neighbours are enough. Observations at the same place share one value. The variances of
-#' the places are multiplied by 1 + 1e-9, so that smooth covariances have a factor.
+#' matrices. The Laplace approximation is the same, but the process has the density of Vecchia's approximation: the
+#' value at each location is conditioned on the values at its nearest earlier locations in the ordering, 20 by default
+#' (`neighbours` of [gp_control()]). The process is conditioned without its nugget and without the noise of the
+#' observations; therefore, few neighbours are enough. Observations at the same location share one value. The variances
+#' at the locations are multiplied by 1 + 1e-9, so that matrices of smooth covariances can be factorised.
 #'
-#' The posterior precision of the process is a sparse matrix. Its Cholesky factor, which begins with the last places of
-#' the ordering, is computed without fill-in: entries where the matrix is zero are left out. The mode does not depend on
-#' this, as the factor is the preconditioner of conjugate gradients there; the determinant does, by less than the number
-#' of neighbours changes it. With all other places as neighbours, everything is that of the exact method. The gradient
-#' is that of this approximation, with the change of the mode and of the factor; it is exact to rounding, as that of the
-#' covariance comes from its formula. For up to 20,000 observations, `print()` gives by how much twice as many
-#' neighbours would change the log-likelihood. For 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the
-#' plane, ranges by 20 neighbours were 0.2 to 0.4 standard errors below those by more of them; with 40 neighbours a
-#' likelihood takes three to four times as long, and that difference is below a tenth. Smooth covariances, such as
+#' The posterior precision of the process is a sparse matrix. Its Cholesky factor, which begins with the last locations
+#' of the ordering, is computed without fill-in: the factor has no entries where the matrix is zero. This omission does
+#' not change the mode, which is computed by conjugate gradients with the factor as preconditioner. The omission changes
+#' the determinant, but by less than the choice of the number of neighbours does. With all other locations as
+#' neighbours, all results equal those of the exact method. The gradient is that of the approximation, including the
+#' change of the mode and of the factor; it is exact up to rounding, since the derivatives of the covariance are
+#' symbolic. For up to 20,000 observations, `print()` shows the change of the log-likelihood if the number of neighbours
+#' were doubled. For 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the plane, ranges estimated with 20
+#' neighbours were 0.2 to 0.4 standard errors below those with more neighbours; with 40 neighbours a likelihood takes
+#' three to four times as long, and the difference is below a tenth of a standard error. Smooth covariances, such as
 #' [squared_exponential()], and more than three coordinates need more neighbours. Like all estimates by maximum
-#' likelihood, variance and range tend to be low where the region has few ranges.
+#' likelihood, variance and range tend to be low if the region is only a few ranges wide.
 #'
-#' The search begins with the optimum of a tenth of the observations, then of all with 10 neighbours. Predictions
-#' condition a new point on the nearest 30 places, and add the posterior variance of their weighted mean.
+#' The search first finds the optimum for a tenth of the observations, then the optimum for all observations with 10
+#' neighbours. Predictions condition a new point on the nearest 30 locations, and add the posterior variance of their
+#' weighted mean.
 #'
-#' On a GPU (`backend`), the conditional distributions of the places given their neighbours and their derivatives are
-#' computed there, in `float64`; the sparse posterior precision stays on the CPU, whose cores share it. With 20
-#' neighbours, a million observations take about 7 GB of memory.
+#' With a GPU (`backend`), the conditional distributions of the locations given their neighbours, and the derivatives of
+#' these distributions, are computed on the GPU in `float64`; computations with the sparse posterior precision run on
+#' all cores of the CPU. With 20 neighbours, a million observations take about 7 GB of memory.
 #'
 #' @section Methods of the fits:
 #' The methods of [gp_methods] apply, with these differences.
-#'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
-#'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"`
-#'     or `"quantile"` residuals, given the fitted process. The last are the standard normal quantiles of the
-#'     probability of an observation, randomised for discrete responses (Dunn and Smyth 1996) by the `seed` of
-#'     [gp_control()].
+#'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family after those of the covariance.
+#'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"` or
+#'     `"quantile"` residuals, given the fitted process. Quantile residuals are the standard normal quantiles of the
+#'     distribution function of the family at the observation, randomised for discrete responses (Dunn and Smyth 1996)
+#'     by the `seed` of [gp_control()].
 #'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
-#'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
-#'     of the linear predictor, transformed; `"prediction"` that of a new observation. The quantiles
+#'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is the
+#'     transformed interval of the linear predictor; `"prediction"` is the interval of a new observation. The quantiles
 #'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
 #'     given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are available on both
 #'     scales, see [predict()][predict.gp].
 #'   * [simulate()][simulate.gp] draws new responses of the observations, a data frame as of [stats::simulate()]. With
-#'     `newdata` it draws the linear predictor, its inverse link with `type = "response"`, or with `noise = TRUE` new
-#'     observations.
+#'     `newdata`, it draws the linear predictor at new points; with `type = "response"`, the inverse link of the linear
+#'     predictor; and with `noise = TRUE`, new observations.
 #'   * `family()` has the link functions, the variance and the deviance, as a family of [glm()].
-#'   * [gp_cv()] predicts each observation without itself: the cavity of the Laplace approximation.
+#'   * [gp_cv()] predicts each observation from all others, by the cavity distribution of the Laplace approximation.
 #'
 #' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,
 #'   proportions without numbers of trials or factors with three levels; for other families and links; and for

@@ -17,47 +17,48 @@
 #'   with observations; `"confidence"`: the interval of the field, without noise; `"none"`.
 #' @param level the level of the interval.
 #' @param type `"response"`, or `"terms"`: the trend and the process, which add up to the response, without standard
-#'   errors. `"link"` is the scale of the model of a fit with `transform`, and the linear predictor of one with a
-#'   [family][gp_families], whose terms add up to that; otherwise it is the same as `"response"`.
+#'   errors. `"link"`: the transformed scale of a fit with `transform`, and the linear predictor of a fit with a
+#'   [family][gp_families], to which the terms add up; for other fits, the same as `"response"`.
 #' @param coords the coordinates of `newdata`, a matrix, if the fit was given a matrix.
 #' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
-#'   point; `"local"` conditions it on its nearest observations, as `method = "vecchia"` of [gp()] does: an
-#'   approximation for many points, whose time per point does not depend on the number of observations.
-#' @param nmax,maxdist local kriging as of package gstat: a point is predicted from its `nmax` nearest observations, of
-#'   those not farther away than `maxdist`. Nearest refers to the distance in the units of the coordinates, or in km for
+#'   point; `"local"` conditions each point on its nearest observations, as `method = "vecchia"` of [gp()] does. This is
+#'   an approximation for many points: the time per point does not depend on the number of observations.
+#' @param nmax,maxdist local kriging as of package gstat: a point is predicted from its `nmax` nearest observations
+#'   whose distance is at most `maxdist`. Nearest refers to the distance in the units of the coordinates, or in km for
 #'   great-circle distances. The trend is estimated from the same observations, by generalised least squares, unless its
-#'   coefficients are known; where there are not enough of them for the trend, the result is `NA`. By default the
-#'   trend is that of the fit. With `estimate = "none"` in [gp()] this is local kriging with a given covariance. For a
-#'   fit with a [family][gp_families] see below.
+#'   coefficients are known; if there are too few observations to estimate the trend, the result is `NA`. By default,
+#'   without `nmax` and `maxdist`, the trend is that of the fit. With `estimate = "none"` in [gp()], predictions are
+#'   local kriging with a given covariance. For a fit with a [family][gp_families] see the section about these fits.
 #' @param block the size of rectangular blocks around the new points, one number for each coordinate (0 for a coordinate
 #'   that is not averaged over): means of the field over blocks are predicted, by a Gauss rule with four nodes along
 #'   each coordinate, as in gstat. Covariates of `newdata` are their means over the block. If `newdata` has polygons, of
-#'   sf, terra or sp, means over these are predicted, and `block` is the approximate number of nodes in each of them;
-#'   default: 400. See the section about polygons.
-#' @param cov whether to return the joint covariance matrix of the errors of all predictions, too, on the scale of
-#'   `type`. For several variables, `"variables"`: columns with the covariances of the errors of each pair of variables
-#'   at the same point, see [lmc()].
-#' @param probs probabilities of quantiles: columns such as `q0.05`.
-#' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
+#'   sf, terra or sp, means over these polygons are predicted, and `block` is the approximate number of nodes in each
+#'   polygon; default: 400. See the section about polygons.
+#' @param cov whether to return the joint covariance matrix of the errors of all predictions in addition, on the scale
+#'   of `type`. For several variables, `"variables"` adds columns with the covariances of the errors of each pair of
+#'   variables at the same point, see [lmc()].
+#' @param probs probabilities of quantiles, which are columns such as `q0.05` of the result.
+#' @param above thresholds: columns such as `above500` of the result are the probabilities that the value exceeds a
+#'   threshold.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
 #'   of the fit.
-#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points,
-#'   too, not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned
-#'   on all observations; `FALSE` with `"vif"` and for families with more than about 7000 scattered levels, where each
-#'   standard error takes a solution of the whole system. For a fit of a table, whether a new point is conditioned on
+#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points in
+#'   addition to its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned on all
+#'   observations; `FALSE` with `"vif"` and for families with more than about 7000 scattered levels, for which each
+#'   standard error requires a solution of the whole system. For a fit of a table, whether a new point is conditioned on
 #'   values of the field. See the sections below.
-#' @param sums predicts weighted sums of the values at the rows of `newdata` instead of these values, such as totals
-#'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
-#'   each sum. See the section about sums.
-#' @param terms,exclude names of the parts that predictions have, or do not have: `"trend"`, and terms of the covariance
-#'   as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or `"svc(z) * matern"`;
-#'   `"field"` stands for all terms that are neither effects nor smooths. Default: all. A smooth has its columns of the
-#'   trend. See the section about parts.
+#' @param sums predicts weighted sums of the values at the rows of `newdata` instead of the values themselves, such as
+#'   totals over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a
+#'   row for each sum. See the section about sums.
+#' @param terms,exclude names of the parts that predictions include (`terms`) or omit (`exclude`): `"trend"`, and terms
+#'   of the covariance as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or
+#'   `"svc(z) * matern"`; `"field"` stands for all terms that are neither effects nor smooths. Default: all. A smooth
+#'   includes the columns that it has in the trend. See the section about parts.
 #' @param what names of the columns of the result, such as `c("fit", "se.fit")`, in their order, instead of `se.fit`,
 #'   `interval`, `probs` and `above`: `"fit"`, `"se.fit"`, `"lwr"` and `"upr"` (of `interval`, by default
 #'   `"confidence"`), quantiles such as `"q0.05"` and probabilities such as `"above500"`; or `"trend"` and `"process"`.
-#' @param derivative the name of a coordinate: predictions are those of the derivative of the field and its trend with
-#'   respect to it, for fits by the exact method with a differentiable covariance. See the section about derivatives in
+#' @param derivative the name of a coordinate: the derivative of the field and its trend with respect to this coordinate
+#'   is predicted, for fits by the exact method with a differentiable covariance. See the section about derivatives in
 #'   [gp()].
 #' @param ... for maps: `filename`, `zones`, and other arguments of predictions by windows, see [predict_maps]. Other
 #'   arguments are an error.
@@ -65,124 +66,127 @@
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
 #'   "prediction"`, otherwise of the field.
 #'
-#'   A mean over a block is one of the field: its standard error does not contain the nugget, and `interval =
+#'   A mean over a block is a mean of the field: its standard error does not contain the nugget, and `interval =
 #'   "prediction"` is an error.
 #'
-#'   The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the
-#'   covariance parameters, which [gp_posterior()] includes. The field has the microscale variation of [microscale()],
-#'   but not the noise of the observations, `nugget()`: see [covariance_functions]. With `interval = "prediction"`,
-#'   `se.fit` is the standard error of a new observation. Otherwise it is the standard error of the field, that is, of a
+#'   The standard errors include the uncertainty of the trend, as in universal kriging, but not that of the covariance
+#'   parameters, which [gp_posterior()] includes. The field has the microscale variation of [microscale()], but not the
+#'   noise of the observations, `nugget()`: see [covariance_functions]. With `interval = "prediction"`, `se.fit` is the
+#'   standard error of a new observation. Otherwise `se.fit` is the standard error of the field, that is, of a
 #'   measurement without error, which is too small for new observations. If `se.fit = TRUE` is used without naming an
-#'   interval, a message of class `kernops_field_se` reports this, once a session. The noise of a new observation is the
-#'   nugget only: the model has no `known$noise` at new points.
+#'   interval, a message of class `kernops_field_se` reports this, once per session. The noise of a new observation is
+#'   the nugget only: the model has no `known$noise` at new points.
 #'
-#' @section Fits with a family: The normal approximation of the posterior of the linear predictor is that of a Gaussian
-#'   model. Its observations z are the linear predictor at the mode plus the derivative of the log density over W, with
-#'   the noise variance 1 / W, where W is minus the second derivative, for [student()] its expectation, which is
-#'   positive. Joint covariances and means of the linear predictor over blocks (`type = "link"`) are those of this
-#'   model.
-#'   With `nmax` and `maxdist` a point is predicted from the nearest z. Since these come from the whole fit, with its
-#'   trend, that trend and its uncertainty are kept: there is no local trend, and with all observations among the
-#'   nearest, predictions are the same as without `nmax`. Where single observations have little information, such as
-#'   presence and absence, points need more neighbours than in kriging.
+#' @section Fits with a family: The normal approximation of the posterior of the linear predictor is the posterior of a
+#'   Gaussian model. The observations z of this model are the linear predictor at the mode plus the derivative of the
+#'   log density divided by W, and their noise variance is 1 / W. Here W is minus the second derivative of the log
+#'   density; for [student()], W is the expectation of this, which is positive. Joint covariances and means of the
+#'   linear predictor over blocks (`type = "link"`) come from this Gaussian model. With `nmax` and `maxdist` a point is
+#'   predicted from the nearest z. The values z depend on the trend of the whole fit. Therefore this trend and its
+#'   uncertainty are kept, there is no local trend, and predictions with all observations among the nearest are the same
+#'   as without `nmax`. If single observations have little information, as presence and absence do, points require more
+#'   neighbours than in kriging.
 #'
-#'   With `type = "response"`, `block` predicts the mean over the block of the mean of the response, such as a
-#'   prevalence, in which a [nugget()] is averaged over. The mean, its standard error and `cov` follow from the joint
-#'   normal distribution of the linear predictor within and between blocks; for the logarithmic link they are those of
-#'   log-normal variables. Limits of intervals, quantiles and probabilities are those of 4,000 draws of the field within
-#'   the block, with the `seed` of [gp_control()]. `cov` at points is the covariance of the means of the response given
-#'   the field, or with `interval = "prediction"` of new observations.
+#'   With `type = "response"`, `block` predicts the average over the block of the mean response, such as a prevalence; a
+#'   [nugget()] is averaged out. The mean, its standard error and `cov` follow from the joint normal distribution of the
+#'   linear predictor within and between blocks; for the logarithmic link these are the moments of log-normal variables.
+#'   Limits of intervals, quantiles and probabilities come from 4,000 draws of the field within the block, with the
+#'   `seed` of [gp_control()]. `cov` at points is the covariance of the means of the response given the field, or with
+#'   `interval = "prediction"` of new observations.
 #'
 #' @return The mean, a vector; with `se.fit`, `interval` or `type = "terms"` a data frame with the requested columns
 #'   among `fit`, `se.fit`, `lwr`, `upr`, quantiles and probabilities, or `trend` and `process`. For points and maps of
-#'   sf, stars, terra and sp, an object of the same class with these columns or layers, and without its own:
+#'   sf, stars, terra and sp, an object of the same class with these columns or layers, and without those of `newdata`:
 #'   `SpatialPixels` give a `SpatialPixelsDataFrame`. Rows and cells with missing values give `NA`. With `cov = TRUE`, a
-#'   list of this, `fit`, and of the matrix `cov`, with a row for each row of `newdata`; its diagonal is `se.fit^2`.
+#'   list with this result as `fit`, and the matrix `cov`, with a row for each row of `newdata` and the diagonal
+#'   `se.fit^2`.
 #'
 #' @section Means over polygons:
 #' The mean over a polygon is a weighted mean over nodes: a grid cuts the polygon into pieces of similar size, whose
 #' centroids are the nodes and whose areas are the weights. The rule is exact for functions that are linear in the
-#' coordinates. The step of the grid is such that there are about `block` pieces, also of narrow polygons and of several
-#' parts that are far from each other. With longitude and latitude, edges are great circles and areas are those on the
-#' sphere, also across the dateline and around a pole; after `sf::sf_use_s2(FALSE)`, edges are straight in longitude and
-#' latitude. Parts that overlap count once, and an invalid polygon is made valid as by `sf::st_make_valid()`. The mean
-#' over an empty polygon is missing; a polygon without an area, and points or lines among polygons, are errors that name
-#' the rows. Local kriging takes the observations that are nearest to the centroid.
+#' coordinates. The step of the grid is such that there are about `block` pieces, even if a polygon is narrow or has
+#' several parts that are far from each other. With longitude and latitude, edges are great circles and areas are those
+#' on the sphere, also across the dateline and around a pole; after `sf::sf_use_s2(FALSE)`, edges are straight in
+#' longitude and latitude. Parts that overlap count once, and an invalid polygon is made valid as by
+#' `sf::st_make_valid()`. The mean over an empty polygon is missing; a polygon without an area, and points or lines
+#' among polygons, are errors that name the rows. Local kriging takes the observations that are nearest to the centroid.
 #'
-#' @section Sums and totals: With `sums`, all results are those of the sums: standard errors, intervals, quantiles,
-#'   the probability that a sum is `above` a threshold, and the covariances of sums with `cov = TRUE`. With the areas of
+#' @section Sums and totals: With `sums`, all results are those of the sums: standard errors, intervals, quantiles, the
+#'   probability that a sum is `above` a threshold, and the covariances of sums with `cov = TRUE`. With the areas of
 #'   cells or polygons as weights a sum is a total, with weights that add up to 1 a mean, and with weights 1 and -1 a
-#'   difference. The standard error is that of the joint distribution of all points, whose covariance matrix is not
-#'   computed: each sum of the field takes one solution of a system. Like a mean over a block, a sum does not contain
-#'   the nugget and the microscale variation of single points. A sum of responses of a fit with `transform` or a family
-#'   takes the covariance matrix of its points, if it has up to 500 of them. For more points, such as the cells of an
-#'   index of abundance, the moments are those of draws of the field (500 to 4,000, with the `seed` of [gp_control()]),
-#'   of which only the part that is not linear in the field has a Monte Carlo error: standard errors are accurate to
-#'   about 1 %. The sum is `NA` if a row with a weight other than 0 has missing values.
+#'   difference. The standard error is that of the joint distribution of all points, but the covariance matrix of the
+#'   points is not computed: each sum of the field requires one solution of a system. Like a mean over a block, a sum
+#'   does not contain the nugget and the microscale variation of single points. For a fit with `transform` or a family,
+#'   a sum of responses over at most 500 points is computed from the covariance matrix of the points. For more points,
+#'   such as the cells of an index of abundance, the moments come from draws of the field (500 to 4,000, with the `seed`
+#'   of [gp_control()]). Only the part of the moments that is not linear in the field has a Monte Carlo error: standard
+#'   errors are accurate to about 1 %. The sum is `NA` if a row with a weight other than 0 has missing values.
 #'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
 #'
 #' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such
-#'   as a smooth, or the field without the effects of sites; standard errors, intervals, means over blocks and sums are
-#'   those of that part. The parts add up to the whole, their variances do not. `newdata` needs the variables of all
-#'   parts, whose values do not matter for those that are left out. With `exclude`, an effect is 0: a new level of
-#'   `(1 | site)` has a mean effect of 0, too, but adds its variance. On the scale of the response of a family, the mean
-#'   is that of the inverse link of the parts.
+#'   as a smooth, or the field without the effects of sites. Standard errors, intervals, means over blocks and sums
+#'   refer to the same part. The predictions of the parts add up to that of the whole model; their variances do not.
+#'   `newdata` must have the variables of all parts, but the values for omitted parts have no effect. An effect in
+#'   `exclude` is 0 and adds no variance; the effect of a new level of `(1 | site)` has mean 0, too, but adds its
+#'   variance. On the scale of the response of a family, the mean is that of the inverse link of the sum of the parts.
 #'
 #' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
 #'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` are converted to each other,
-#'   a date being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so
-#'   does a
-#'   column of class units. Another class, such as a duration or a number for a date, is an error, and so is a unit that
-#'   cannot be converted. Levels of groups and random effects are matched by value, `a:b` by pairs of values; as a
-#'   level, a time matches a date at midnight in UTC, other times are an error. A number matches the label of a factor
-#'   if all labels are numbers. A value that the fit does not have is a new level.
+#'   where a date is midnight in UTC; times are compared as instants, whatever their zones. A `difftime` or a column of
+#'   class units is converted to the unit of the fitted data. Another class, such as a duration or a number for a date,
+#'   is an error, and so is a unit that cannot be converted. Levels of groups and random effects are matched by value,
+#'   and levels of `a:b` by pairs of values. If levels are dates, a time that is midnight in UTC matches its date, and
+#'   other times are an error. A number matches the label of a factor if all labels are numbers. A value that does not
+#'   occur in the data of the fit is a new level.
 #'
-#'   For a fit by a matrix or by points, a data frame `newdata` needs columns with the names of the coordinates, or
-#'   `coords`.
+#'   If the coordinates of the fit were a matrix or spatial points, a data frame `newdata` must have columns with the
+#'   names of the coordinates, or `coords` must be given.
 #' @section Joint predictions: With `method = "vecchia"`, the new points follow the observations in a maximum-minimum
 #'   distance ordering, and each is conditioned on its nearest observations and earlier new points (Katzfuss et al.
 #'   2020). Up to a third of these neighbours are observations farther away, from a small subset that covers the region
-#'   of the data, so that
-#'   a point between two tracks of dense observations depends on both. In gaps of the data, such as clouds in satellite
-#'   images, this is more accurate than the nearest observations alone (`joint = FALSE`) at the same number of
-#'   neighbours, and predictions, standard errors, joint covariances, means over blocks and [simulate()][simulate.gp]
-#'   follow from one joint distribution. A prediction depends slightly on the other new points. Millions of new points
-#'   are predicted in tiles of 400,000, together with the points on which a tile depends: memory is bounded, and the
-#'   results are those of all points at once. With all points as neighbours the predictions are those of
-#'   `method = "exact"`. Random effects and smooths are part of the joint distribution, also of a fit with a family.
+#'   of the data, so that a point between two tracks of dense observations depends on both. In gaps of the data, such as
+#'   clouds in satellite images, joint predictions are more accurate than those from the nearest observations alone
+#'   (`joint = FALSE`) with the same number of neighbours. Predictions, standard errors, joint covariances, means over
+#'   blocks and [simulate()][simulate.gp] follow from one joint distribution. A prediction depends slightly on the other
+#'   new points. Millions of new points are predicted in tiles of 400,000, together with the points on which a tile
+#'   depends: memory is bounded, and the results are those of all points at once. With all points as neighbours the
+#'   predictions are those of `method = "exact"`. Random effects and smooths are part of the joint distribution, also
+#'   for a fit with a family.
 #'
-#'   If all observations have noise, new points are conditioned on the values of the field at the observations, which
-#'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations,
-#'   the field is used where it is more accurate: if 240 observations are not enough, and if twice as many neighbours
-#'   change predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the
-#'   fit, and 5 kB of memory for each observation. With more than 500,000 observations and up to three coordinates,
-#'   points are then predicted cell by cell, as by fits of tables (see below), from a copy of the observations in
-#'   temporary files: a prediction does not depend on other new points. Sums, covariances and draws still come from the
-#'   joint distribution given the observations, covariances of points with the variances of the cells.
+#'   If all observations have noise, new points are conditioned on the values of the field at the observations. This
+#'   requires fewer neighbours than conditioning on noisy observations: twice the number of the fit. With more than
+#'   20,000 observations, new points are conditioned on the field only if this is more accurate: if 240 observations are
+#'   not enough, and if doubling the number of neighbours then changes predictions at 200 sites less (see
+#'   [gp_control()]). The factor of the field then takes about as long as the fit, and 5 kB of memory for each
+#'   observation. With more than 500,000 observations and up to three coordinates, points are then predicted cell by
+#'   cell, as by fits of tables (see below), from a copy of the observations in temporary files: a prediction does not
+#'   depend on other new points. Sums, covariances and draws still come from the joint distribution given the
+#'   observations; the covariance matrix of points has the variances of the predictions by cells.
 #'
-#'   Where new points are conditioned on noisy observations themselves, the set of a new point has all of its nearest
-#'   observations, and up to 30 earlier new points beside them: fewer observations would make the standard errors of
-#'   dense new points too small.
+#'   Where new points are conditioned on noisy observations themselves, the conditioning set of a new point has all of
+#'   its nearest observations and, in addition, up to 30 earlier new points: fewer observations would make the standard
+#'   errors of dense new points too small.
 #'
 #' @section Fits of tables: Predictions of a fit of a table, see [gp_table()], are made cell by cell. A cell has about
-#'   65,536 observations. New points in a cell or nearest to it are conditioned on values of the field at its
-#'   observations and those around it, as many of them as in joint predictions. They do not depend on other new points,
-#'   nor on calls, chunks, windows or workers. Observations beyond a halo around the cell are left out, except coarse
-#'   ones; the halo has six times the area of the disc of observations that local kriging needs. A call takes about as
-#'   long as a fit to the observations of all cells that have new points: a single new point takes some seconds. The fit
-#'   keeps the field of the latest cell, so that further points there take milliseconds; many points are best predicted
-#'   in one call. `joint = FALSE` conditions new points on their
-#'   nearest observations: it is faster for few new points, and standard errors are larger where observations are noisy.
-#'   Points are predicted by this method, too, where an observation has no noise, and with more than three coordinates.
+#'   65,536 observations. New points in a cell, or nearest to it, are conditioned on values of the field at observations
+#'   in and around the cell, with as many neighbours as joint predictions have. Predictions do not depend on other new
+#'   points, nor on calls, chunks, windows or workers. Observations outside a halo around the cell are omitted, except
+#'   for a coarse subset; the halo has six times the area of the disc of observations that local kriging needs. A call
+#'   takes about as long as a fit to the observations of all cells that have new points: a single new point takes some
+#'   seconds. The fit keeps the field of the latest cell, so that further points there take milliseconds; many points
+#'   are best predicted in one call. `joint = FALSE` conditions new points on their nearest observations: this is faster
+#'   for few new points, but standard errors are larger if observations are noisy. This method is also used if an
+#'   observation has no noise, and with more than three coordinates.
 #'
-#'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, new points in
-#'   memory have a joint distribution, given the observations that are nearest to each of them and a few that cover all
-#'   of the table; variances of points are those of their cells. An error of class `kernops_memory_error` says where
-#'   these observations do not fit into `memory` (without that, where there are more than 5 million).
+#'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, all new
+#'   points are in memory and have a joint distribution, given the observations that are nearest to each new point and a
+#'   few observations that cover the whole table; variances of points are those of the predictions by cells. If these
+#'   observations do not fit into `memory` (or, without `memory`, if there are more than 5 million), this is an error of
+#'   class `kernops_memory_error`.
 #'
-#' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
-#'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
-#'   differs; `kernops_dim_error` for points with another number of coordinates.
+#' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has
+#'   another type than in the fit or a new factor level; `kernops_crs_error`, also an input error, if the reference
+#'   system differs; `kernops_dim_error` for points with another number of coordinates.
 #'
 #' @references Katzfuss, M., Guinness, J., Gong, W. and Zilber, D. (2020) Vecchia approximations of Gaussian-process
 #' predictions. *Journal of Agricultural, Biological and Environmental Statistics* 25, 383-414.
