@@ -1,9 +1,10 @@
 # Failures of the GPU: the emulator of tools/emulate makes every allocation, copy, launch, load and compilation fail
-# once. Each failure is an error of kernops or changes nothing, leaks nothing, and the next call is right.
+# once. Each failure must raise an error of kernops or leave the result unchanged, must leak nothing, and the next call
+# must be right.
 
 emulator <- file.path(Sys.getenv("CUDA_HOME"), "lib64", "libcuda.so.1")
 skip_without_emulator <- \() skip_if_not(emulated(), "needs tools/emulate")
-kinds <- c("allocation", "copy", "launch", "loading", "compilation", "other") # of tools/emulator/faults.h
+kinds <- c("allocation", "copy", "launch", "loading", "compilation", "other") # the kinds of tools/emulator/faults.h
 
 fail <- function(kind = NULL, k = 1, times = 1) {
   if (!is.loaded("emulator_fail")) dyn.load(emulator)
@@ -11,14 +12,14 @@ fail <- function(kind = NULL, k = 1, times = 1) {
 }
 calls_made <- \() stats::setNames(.C("emulator_calls", integer(length(kinds)))[[1]], kinds)
 
-# The pool of each device returns the blocks that nothing refers to when an allocation fails, here of a block that it
-# does not have: one size, then the other.
+# Empties the memory pools of all devices: a pool returns its free blocks when an allocation fails. The allocation that
+# fails here has a size that the pool does not hold, which alternates between two sizes.
 other_size <- c(`500` = 1000, `1000` = 500)
 size <- 500
 empty_pools <- function(full = FALSE) {
   size <<- other_size[[as.character(size)]]
   for (device in cuda_describe()$device) {
-    gpu_matrix(diag(2), device = device) # opens it
+    gpu_matrix(diag(2), device = device) # opens the device
     gc(full = full)
     fail("allocation")
     gpu_matrix(matrix(0, size, 100), device = device)
@@ -26,13 +27,13 @@ empty_pools <- function(full = FALSE) {
     fail()
   }
 }
-# Blocks of memory and events.
+# The number of memory blocks and of events that are held.
 held <- function() {
   empty_pools(full = TRUE)
   .C("emulator_held", integer(2))[[1]]
 }
 
-# call() gives `expected` or an error of kernops, for each failing call of the driver.
+# Expects that call() returns `expected` or raises an error of kernops, for each call of the driver that may fail.
 expect_survives <- function(label, call, expected, faults = c("allocation", "copy", "launch", "other")) {
   right <- \(result) is.numeric(result) && isTRUE(all.equal(as.numeric(result), as.numeric(expected), tolerance = 1e-9))
   fail()
@@ -64,7 +65,7 @@ on_gpu <- \(d, device = 0, formula = "Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)")
   keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), "b = Vj(1)"), backend = "cuda", device = device)
 }
 
-test_that("reductions of pairs survive failing calls: few rows, many, wide ones, ranges, two devices", {
+test_that("reductions of pairs survive failures for few rows, many rows, wide sums, ranges and two devices", {
   skip_without_emulator()
   op <- on_gpu(2)
   expect_survives("many rows", \() op(list(x, y, b)), gauss(x, y) %*% b)
@@ -82,7 +83,7 @@ test_that("reductions of pairs survive failing calls: few rows, many, wide ones,
   expect_survives("two devices", \() two(list(x, y, b)), gauss(x, y) %*% b)
 })
 
-test_that("segments, axes and matrices on a device survive failing calls", {
+test_that("segments, axes and matrices on a device survive failures", {
   skip_without_emulator()
   v <- x[, 1]
   g <- rep(1:30, each = 10)
@@ -98,10 +99,10 @@ test_that("segments, axes and matrices on a device survive failing calls", {
   expect_survives("a matrix there and back", \() as.matrix(gpu_matrix(x)), x)
 })
 
-test_that("systems and sets of points survive failing calls", {
+test_that("linear systems and sets of points survive failures", {
   skip_without_emulator()
   op <- on_gpu(2)
-  z <- y[1:4, ] # few steps
+  z <- y[1:4, ] # the solver needs few steps
   solved <- \() kernel_solve(op, "b", list(z, z, b[1:4]), 1, tol = 1e-12)$solution
   expect_survives("a system", solved, solve(gauss(z, z) + diag(4), b[1:4]))
   d <- data.frame(u = y[, 1], v = y[, 2], b = b)
@@ -115,14 +116,14 @@ test_that("systems and sets of points survive failing calls", {
 test_that("kernels that are compiled or loaded again survive failures", {
   skip_without_emulator()
   n <- 0
-  call <- function() { # a text that no cache has
+  call <- function() { # each call has a new formula, which no cache contains
     n <<- n + 1
     on_gpu(2, formula = sprintf("Sum_Reduction(Exp(-SqDist(x, y)) * b + %d * 0, 1)", n))(list(x, y, b))
   }
   expect_survives("a new formula", call, gauss(x, y) %*% b, c("loading", "compilation"))
 })
 
-test_that("a device that does not open opens the next time", {
+test_that("a device that fails to open can be opened by the next call", {
   skip_without_emulator()
   skip_if_not_in_library()
   result <- withr::local_tempfile()
@@ -146,6 +147,6 @@ test_that("a device that does not open opens the next time", {
   found <- readRDS(result)
   expect_setequal(found$ended, c("kernops_cuda_error", "opened"))
   expect_gte(sum(found$ended != "opened"), 5)
-  expect_lte(found$held[[1]], 2) # a block of zeros and the matrix
+  expect_lte(found$held[[1]], 2) # a block of zeros, and the matrix
   expect_identical(found$held[[2]], 1L)
 })

@@ -1,7 +1,8 @@
-# Few columns, or few rows in a reduction over i, run along the lanes of the CPU (kernops/cpu/rows_in_lanes.h). The
-# oracle is plain R on the matrix of all pairs.
+# Reductions over few columns, or over few rows in i, use the SIMD lanes for the other axis
+# (kernops/cpu/rows_in_lanes.h). The oracle is plain R with the matrix of all pairs.
 
-# body(reduce, close, info): reduce(formula, declared, data) for each instruction set, precision and tile
+# Calls body(reduce, close) for each instruction set and precision, where reduce(formula, declared, data) computes a
+# reduction.
 for_few_columns <- function(body) {
   for (isa in kernops:::cpu_isas()) for (precision in c("float64", "float32")) {
     withr::local_options(kernops.isa = isa)
@@ -14,7 +15,7 @@ for_few_columns <- function(body) {
 }
 
 few_points <- function(rows, columns, D) {
-  eighths <- \(n, d = D) matrix(sample(-16:16, n * d, TRUE) / 8, n) # exact in float32; ties
+  eighths <- \(n, d = D) matrix(sample(-16:16, n * d, TRUE) / 8, n) # exact in float32, with ties
   list(x = eighths(rows), y = eighths(columns), b = eighths(columns, 2), e = eighths(rows, 1))
 }
 squares <- \(x, y) matrix(rowSums((x[rep(seq_len(nrow(x)), nrow(y)), , drop = FALSE] -

@@ -1,4 +1,4 @@
-# Methods refuse arguments that they do not have; a name like one that they have is suggested.
+# Methods refuse arguments that they do not have, and suggest the name of an argument that is spelled similarly.
 
 d <- withr::with_seed(1, data.frame(x = 1:20, y = sin(1:20) + rnorm(20, sd = 0.1), k = rpois(20, 3)))
 known <- function(formula = y ~ 1, ...) gp(formula, d, ~ x, estimate = "none", ...)
@@ -15,13 +15,14 @@ objects <- function() {
        LazyTensor = exp(-sqdist(Vi(x), Vj(x))))
 }
 
-# Other arguments of these generic functions are fits, arguments of gp(), or those of functions of graphics.
+# Methods of these generic functions are not tested, because their further arguments are fits, arguments of gp() or of
+# graphical functions.
 free_generics <- c("print", "format", "anova", "AIC", "BIC", "update", "plot", "mean", "solve", "logsumexp", "[")
-# these methods stop whatever their arguments are
+# These methods stop for all arguments.
 refused <- c("summary.LazyTensor", "unique.LazyTensor", "duplicated.LazyTensor", "determinant.LazyTensor",
              "isSymmetric.LazyTensor")
 
-test_that("a method refuses an argument that it does not have", {
+test_that("a method refuses arguments that it does not have", {
   path <- system.file(package = "kernops")
   methods <- parseNamespaceFile(basename(path), dirname(path), mustExist = FALSE)$S3methods
   examples <- objects()
@@ -32,7 +33,7 @@ test_that("a method refuses an argument that it does not have", {
   for (k in which(!generic %in% free_generics & !names %in% refused)) {
     method <- get0(names[[k]], asNamespace("kernops"))
     if (is.null(method) || !"..." %in% names(formals(method))) next
-    # called by their packages
+    # these packages call their methods with further arguments
     if (methods[k, 4] %in% c("DHARMa", "emmeans", "insight", "loo", "performance", "sf")) next
     object <- examples[[methods[k, 2]]]
     expect_error(method(object, no_such_argument = 1), class = "kernops_input_error", info = names[[k]])
@@ -41,7 +42,7 @@ test_that("a method refuses an argument that it does not have", {
   expect_gt(tried, 40)
 })
 
-test_that("the argument nearest to a mistyped one is suggested, also for functions that receive dots", {
+test_that("an error suggests the argument nearest to a mistyped one, also for functions that receive dots", {
   hint <- \(code) conditionMessage(expect_error(code, class = "kernops_input_error"))
   expect_match(hint(gp(y ~ 1, d, ~ x, fmaily = poisson())), "no argument `fmaily`.*mean `family`")
   expect_match(hint(gp(y ~ 1, d, ~ x, neighbors = 3)), "mean `neighbours`")
@@ -54,7 +55,7 @@ test_that("the argument nearest to a mistyped one is suggested, also for functio
   expect_match(hint(gp(y ~ 1, d, ~ x, zzzzzz = 3)), "Available arguments: `formula`")
 })
 
-test_that("the variable and the family nearest to a mistyped one are suggested", {
+test_that("an error suggests the variable and the family nearest to a mistyped one", {
   hint <- \(code) conditionMessage(expect_error(code, class = "kernops_input_error"))
   d$height <- 1:20
   expect_match(hint(gp(y ~ hieght + k, d, ~ x)), "`hieght` of `formula` is not in `data`.*mean `height`")
@@ -63,7 +64,7 @@ test_that("the variable and the family nearest to a mistyped one are suggested",
   expect_match(hint(gp(k ~ 1, d, ~ x, family = "poison")), 'mean "poisson"')
 })
 
-test_that("arguments that step() and car pass are accepted", {
+test_that("arguments that step() and car pass on are accepted", {
   fit <- known(covariance = matern(3/2, 1, 2) + nugget(0.1))
   expect_identical(nobs(fit, use.fallback = TRUE), 20L)
   expect_identical(coef(fit, complete = TRUE), coef(fit))

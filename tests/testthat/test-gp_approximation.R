@@ -1,5 +1,5 @@
-# Changes by twice as many neighbours, against separate fits with twice as many, and the number chosen by them against
-# exact fits.
+# Changes from doubling the number of neighbours, against separate fits with twice as many neighbours; fits with the
+# chosen number of neighbours, against exact fits.
 
 plane <- function(n, noise = 0.05, range = 0.2, seed = 1, nu = 1.5) {
   withr::local_seed(seed)
@@ -13,7 +13,7 @@ vecchia <- \(d, ..., m = 8, formula = z ~ 1) gp(formula, d, ~ a + b, ..., method
 changes <- \(fit) fit$vecchia$changes
 sites_of <- function(count) withr::with_seed(9, data.frame(a = runif(count), b = runif(count), x = 0))
 
-test_that("changes of a likelihood are the differences from a fit with twice as many neighbours", {
+test_that("the reported change of a likelihood is the difference from a fit with twice as many neighbours", {
   d <- plane(500)
   for (formula in c(z ~ 0, z ~ 1, z ~ x)) {
     one <- \(m) vecchia(d, field, m = m, estimate = "none", formula = formula)
@@ -22,7 +22,7 @@ test_that("changes of a likelihood are the differences from a fit with twice as 
   }
 })
 
-test_that("the predicted movement of estimates agrees with an estimate with twice as many neighbours", {
+test_that("the predicted change of estimates agrees with an estimate with twice as many neighbours", {
   d <- plane(700)
   for (estimate in c("ML", "REML")) {
     one <- \(m) vecchia(d, matern(3/2) + nugget(), m = m, estimate = estimate)
@@ -45,7 +45,7 @@ test_that("reported changes of predictions agree with a new fit with twice as ma
   expect_equal(changes(few)[["se"]], sqrt(mean(log(by(more)$se.fit / by(few)$se.fit)^2)), tolerance = 0.6)
 })
 
-test_that("\"auto\" doubles the neighbours until fits and predictions are near the exact ones", {
+test_that("\"auto\" doubles the neighbours until fits and predictions are near those of the exact method", {
   for (case in list(plane(600), plane(600, 0.5), plane(600, 0.01, 0.4, nu = 2.5))) {
     of <- if (identical(case, plane(600, 0.01, 0.4, nu = 2.5))) matern(5/2) else matern(3/2)
     fit <- suppressWarnings(vecchia(case, of + nugget(), m = "auto"))
@@ -71,7 +71,7 @@ test_that("a smaller tolerance uses more neighbours, up to all of them", {
   expect_equal(all$loglik, gp(z ~ 1, d, ~ a + b, field, "exact", "none")$loglik, tolerance = 1e-10)
 })
 
-test_that("counts, groups, several variables, weights and transformations are compared as well", {
+test_that("the change is also reported for counts, groups, several variables, weights and transformations", {
   d <- plane(400)
   d$count <- withr::with_seed(1, rpois(400, exp(d$z / 3)))
   d$group <- rep(1:2, 200)
@@ -97,14 +97,14 @@ with_auto <- function(how) {
   how
 }
 
-test_that("a warning reports too few default neighbours for many observations", {
+test_that("a warning reports that the default number of neighbours is too small for many observations", {
   d <- plane(200)
   fit <- vecchia(d, matern(5/2, 2, 0.5) + nugget(1e-4), m = 3, estimate = "none")
   expect_silent(kernops:::warn_about_neighbours(fit))
   fit$how$control["neighbours"] <- list(NULL)
   expect_silent(kernops:::warn_about_neighbours(fit))
   fit$vecchia$changes[] <- c(1e-9, 1e-9, 1e-9, 0.5)
-  fit$parts$y <- fit$data$y <- numeric(3e4) # as for this number of observations
+  fit$parts$y <- fit$data$y <- numeric(3e4) # pretends this number of observations
   expect_warning(kernops:::warn_about_neighbours(fit), "by 3 neighbours is poor: standard errors change by 50 %",
                  class = "kernops_neighbours")
   fit$vecchia$changes[] <- 1e-9
@@ -134,7 +134,7 @@ test_that("print(), summary() and glance() report a bad approximation", {
   expect_false("approximation" %in% names(glance.gp(exact)))
 })
 
-test_that("a limit too small for the tolerance is a warning that names a better method", {
+test_that("a limit of neighbours too small for the tolerance is a warning that names a better method", {
   d <- plane(300)
   short <- \(...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = 1e-7, ...)
   expect_warning(fit <- short(neighbour_limit = 70), class = "kernops_neighbours")
@@ -145,8 +145,8 @@ test_that("a limit too small for the tolerance is a warning that names a better 
   expect_error(gp_control(neighbour_limit = 0), class = "kernops_input_error")
 })
 
-test_that("new points have more neighbours if these change predictions", {
-  # observations without noise, so that predictions are conditioned on them
+test_that("predictions use more neighbours if these change predictions", {
+  # observations without noise are values of the field, on which predictions are conditioned
   few <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0)
   expect_gt(few$vecchia$new, 10)
   none <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0,
@@ -154,7 +154,7 @@ test_that("new points have more neighbours if these change predictions", {
   expect_identical(none$vecchia$new, none$vecchia$local)
 })
 
-test_that("the observations near the sites give the predictions of many observations", {
+test_that("the observations near the sites give the same predictions as all observations", {
   case <- withr::with_seed(3, data.frame(a = runif(5000), b = runif(5000), z = rnorm(5000)))
   fit <- gp(z ~ a, case, ~ a + b, exponential(1, 0.2), "vecchia", "none", control = gp_control(neighbours = 10))
   fit$vecchia$new <- 40L
@@ -168,14 +168,14 @@ test_that("the observations near the sites give the predictions of many observat
   expect_identical(kernops:::field_moments(all, many), kernops:::field_moments(fit, many))
 })
 
-# an object of the package that has another value until the test ends
+# Replaces an object of the package until the test ends.
 local_value <- function(name, value, frame = parent.frame()) {
   kept <- get(name, asNamespace("kernops"))
   withr::defer(utils::assignInNamespace(name, kept, "kernops"), frame)
   utils::assignInNamespace(name, value, "kernops")
 }
 
-# dense kriging with known mean
+# Dense kriging with a known mean.
 oracle_kriging <- function(d, sites, range, noise) {
   of <- \(x, y) {
     h <- sqrt(5) * sqrt(outer(x$a, y$a, "-")^2 + outer(x$b, y$b, "-")^2) / range
@@ -185,7 +185,7 @@ oracle_kriging <- function(d, sites, range, noise) {
   list(mean = drop(crossprod(weights, d$z)), se = sqrt(1 - colSums(weights * of(d, sites))))
 }
 
-test_that("new points are predicted from the field if noisy observations are not enough", {
+test_that("predictions are conditioned on values of the field if noisy observations do not suffice", {
   local_value("few_latent", 900)
   d <- plane(1500, 1, 0.4, nu = 2.5)
   d$z <- d$z - 3
@@ -201,7 +201,7 @@ test_that("new points are predicted from the field if noisy observations are not
   tolerant <- fit(neighbour_tol = 1)
   expect_null(tolerant$vecchia$field)
   expect_true(all(off(latent) < c(0.4, 0.6) * off(tolerant)))
-  # observations that are values of the field, or too many for cells, remain the base points
+  # observations without noise, or too many observations for cells, remain the base points
   expect_null(vecchia(d, matern(5/2, 1, 0.4), m = 30, estimate = "none", formula = z ~ 0,
                       known = list(noise = rep(c(0, 0.5), 750)))$vecchia$field)
   local_value("most_latent", 1000)
@@ -210,7 +210,7 @@ test_that("new points are predicted from the field if noisy observations are not
   expect_null(fit()$vecchia$field)
 })
 
-test_that("the field is used only if twice as many neighbours change its predictions less", {
+test_that("values of the field are used only if their predictions change less with twice as many neighbours", {
   local_value("few_latent", 900)
   d <- plane(1200, 0.5)
   rough <- vecchia(d, exponential(1, 0.2) + nugget(0.01), m = 30, estimate = "none")
@@ -223,7 +223,7 @@ test_that("the field is used only if twice as many neighbours change its predict
   expect_null(poor$vecchia$field)
 })
 
-test_that("sites between observations have the trend of their coordinates, and other covariates of the nearest one", {
+test_that("sites between observations have the trend at their coordinates, and other covariates of the nearest point", {
   data <- withr::with_seed(1, data.frame(a = runif(100), b = runif(100), w = rnorm(100), z = rnorm(100)))
   fit <- gp(z ~ a + I(a * b) + w + poly(b, 2), data, ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
   sites <- kernops:::certified_sites(fit, 40)
@@ -232,7 +232,7 @@ test_that("sites between observations have the trend of their coordinates, and o
   expect_equal(unname(sites$x[, "I(a * b)"]), u[, 1] * u[, 2])
   expect_equal(unname(sites$x[, 5:6]), unname(predict(poly(data$b, 2), u[, 2])[, 1:2]), tolerance = 1e-6)
   nearest <- apply(u, 1, \(at) which.min((data$a - at[[1]])^2 + (data$b - at[[2]])^2))
-  near <- abs(sites$x[, "w"] - data$w[nearest]) < 1e-12 # ties between two observations
+  near <- abs(sites$x[, "w"] - data$w[nearest]) < 1e-12 # false for ties between two observations
   expect_gt(mean(near), 0.45)
   few <- gp(z ~ a, data[1:10, ], ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
   expect_true(all(kernops:::certified_sites(few, 6)$x[, "a"] %in% data$a[1:10]))

@@ -1,4 +1,4 @@
-# Calls as users write them: the covariance as the third argument for spatial data, and coordinates in the trend.
+# Calls in the style of users: the covariance as the third argument for spatial data, and coordinates in the trend.
 
 sites <- withr::with_seed(1, {
   d <- data.frame(X = runif(40), Y = runif(40), e = rnorm(40))
@@ -15,12 +15,12 @@ test_that("the third argument may be the covariance of data with coordinates", {
   expect_error(gp(z ~ 1, points, known, covariance = known), "third argument", class = "kernops_input_error")
   expect_error(gp(z ~ 1, points, known, "exact"), "third argument", class = "kernops_input_error")
   expect_error(gp(z ~ 1, sites, known), "coords", class = "kernops_input_error")
-  # effects need no coordinates
+  # random effects need no coordinates
   grouped <- transform(sites, g = gl(4, 10))
   expect_equal(logLik(gp(z ~ (1 | g), grouped, nugget())), logLik(gp(z ~ (1 | g), grouped, covariance = nugget())))
 })
 
-test_that("coordinates of sf, terra and sp are variables of the trend", {
+test_that("coordinates of sf, terra and sp objects are variables of the trend", {
   expected <- gp(z ~ X + Y, sites, ~ X + Y, known, estimate = "none")
   targets <- data.frame(X = c(0.2, 0.9), Y = c(0.5, 0.1), e = 0)
   same <- function(points, new, formula = z ~ X + Y) {
@@ -44,7 +44,7 @@ test_that("coordinates of sf, terra and sp are variables of the trend", {
   }
 })
 
-test_that("the first line of a printed fit fits the page", {
+test_that("the first line of a printed fit is not wider than the page", {
   d <- transform(sites, lead = z, zinc = z + e, a_long_name = e)
   fit <- gp(cbind(lead, zinc) ~ X + Y + a_long_name, d, ~ X + Y, estimate = "none",
             covariance = lmc(exponential(range = 0.3), nugget(), sills = list(diag(2), diag(2))))
@@ -53,7 +53,7 @@ test_that("the first line of a printed fit fits the page", {
   expect_match(gsub(" +", " ", paste(lines[1:2], collapse = " ")), "2 variables at points of 2 coordinates")
 })
 
-test_that("the line of the approximation says which change is tolerable", {
+test_that("the printed line on the approximation says which change is tolerable", {
   fit <- gp(z ~ 1, sites, ~ X + Y, known, "vecchia", "none", neighbours = 3)
   line <- grep("approximation", capture.output(print(fit)), value = TRUE)
   expect_match(line, "(good: [^(]*$|(fair|poor): .*tolerable: )")
@@ -62,7 +62,7 @@ test_that("the line of the approximation says which change is tolerable", {
   expect_match(line, "poor: log-likelihood \\+6.5e\\+02 with twice as many neighbours +\\(tolerable: 1\\)")
 })
 
-test_that("the advice of solve() for a matrix of nearly equal rows works", {
+test_that("following the advice of solve() for a matrix of nearly equal rows succeeds", {
   x <- withr::with_seed(1, matrix(runif(300), 150))
   K <- exp(-sqdist(Vi(x), Vj(x)))
   b <- rep(1:0, 75)
@@ -71,8 +71,8 @@ test_that("the advice of solve() for a matrix of nearly equal rows works", {
   expect_lt(max(abs(as.matrix(K) %*% a + 1e-6 * a - b)), 1e-4)
 })
 
-test_that("the calls of an engine of parsnip give numbers", {
-  # as parsnip builds them from set_fit() and set_pred(), with the arguments of set_engine()
+test_that("calls that a parsnip engine builds return numbers", {
+  # the calls that parsnip builds from set_fit() and set_pred(), with the arguments of set_engine()
   fitted <- eval(rlang::call2("gp", .ns = "kernops", formula = z ~ e, data = quote(sites), coords = ~ X + Y,
                               covariance = known, estimate = "none"))
   object <- list(fit = fitted)
@@ -85,7 +85,7 @@ test_that("the calls of an engine of parsnip give numbers", {
   expect_equal(unname(values), unname(predict(lm(z ~ e, sites), new_data)))
 })
 
-test_that("a covariance in the formula is named", {
+test_that("an error names a covariance that was put into the formula", {
   for (formula in list(z ~ e + svc(~ e), z ~ e + ar1(~ e))) {
     term <- deparse1(formula[[3]][[3]])
     expect_error(gp(formula, sites, ~ X + Y), paste0("`", term, "` of `formula` is a covariance"), fixed = TRUE,

@@ -1,4 +1,4 @@
-# The plots of ggplot2 have the numbers of plot(), and their texts are within the device and do not overlap.
+# The plots of ggplot2 show the numbers of plot(); their texts lie within the device and do not overlap.
 
 skip_if_not_installed("ggplot2")
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
@@ -29,12 +29,12 @@ test_that("autoplot() has the same numbers as predict()", {
   expect_equal(layer_of(several[[2]], 1)$y[[1]], 1.3)
 })
 
-test_that("autoplot() takes the estimator of a variogram", {
+test_that("autoplot() accepts the estimator of a variogram", {
   drawn <- autoplot(fit, "variogram", estimator = "cressie")
   expect_equal(layer_of(drawn, 2)$y, kernops:::variogram_of(fit, list(estimator = "cressie"))$empirical$gamma)
 })
 
-test_that("overlays of sf, terra and functions are layers with their vertices", {
+test_that("overlays of sf, terra and functions are layers with the vertices of the overlays", {
   skip_if_not_installed("sf")
   ring <- rbind(c(0, 0), c(1, 0), c(1, 1), c(0, 0))
   shapes <- sf::st_sfc(sf::st_polygon(list(ring)), sf::st_polygon(list(ring + 2)))
@@ -51,7 +51,7 @@ test_that("overlays of sf, terra and functions are layers with their vertices", 
   expect_error(autoplot(fit, add = 1), class = "kernops_input_error")
 })
 
-test_that("texts of the plots of ggplot2 are legible", {
+test_that("texts of ggplot2 plots are legible", {
   skip_if_not_installed("svglite")
   wide <- transform(seen, x = 4e5 + 3e4 * a, y = 5.2e6 + 3e4 * b, k = as.integer(z > 0))
   far <- gp(z ~ 1, wide, ~ x + y, matern(3/2, 1.3, 8000) + nugget(0.1), estimate = "none")

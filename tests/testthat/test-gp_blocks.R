@@ -1,4 +1,4 @@
-# Fits of tables that are read in chunks, beside fits in memory.
+# Fits of tables that are read in chunks, against fits in memory.
 
 test_that("a fit of a table of one cell has the estimates of a fit in memory", {
   d <- table_data(800)
@@ -11,7 +11,7 @@ test_that("a fit of a table of one cell has the estimates of a fit in memory", {
   expect_equal(attr(logLik(fit), "df"), 7)
 })
 
-test_that("a table of many cells has the optimum of its likelihood, also with ranges for each coordinate", {
+test_that("a fit of a table with many cells ends at its optimum, also with a range for each coordinate", {
   small_cells()
   d <- table_data(3000)
   for (covariance in list(matern(3/2) + nugget(), matern(3/2, ard = TRUE) + nugget())) {
@@ -26,7 +26,7 @@ test_that("a table of many cells has the optimum of its likelihood, also with ra
   }
 })
 
-test_that("a table whose covariance matrix has no factor is an error", {
+test_that("a table whose covariance matrix is not positive definite is an error", {
   small_cells()
   expect_error(fit_of_table(table_data(800), z ~ 1, squared_exponential(0.5, 100)), "not positive definite[.]",
                class = "kernops_singular_error")
@@ -49,7 +49,7 @@ test_that("distances on the sphere and priors agree with fits in memory", {
   expect_equal(fit$theta, same$theta, tolerance = 1e-2)
 })
 
-test_that("rows with missing values are omitted, or an error", {
+test_that("rows with missing values are omitted or are an error", {
   d <- table_data(300)
   d$z[c(5, 200)] <- NA
   d$w[[7]] <- NA
@@ -61,7 +61,7 @@ test_that("rows with missing values are omitted, or an error", {
   expect_error(fit_of_table(d), "must be finite: see row 9", class = "kernops_input_error")
 })
 
-test_that("levels that are rare have their coefficients", {
+test_that("coefficients of rare levels are estimated", {
   small_cells()
   replaced_locally(sample_size = 200)
   d <- table_data(2000)
@@ -72,7 +72,7 @@ test_that("levels that are rare have their coefficients", {
   expect_equal(fit$beta, same$beta, tolerance = 1e-9)
 })
 
-# A table whose function stops at a chunk while `stops` is TRUE; `reads` counts calls.
+# A table whose reading function stops at a chunk while `stops` is TRUE; `reads` counts the calls of the function.
 stopping_table <- function(d, state) {
   function(chunk) {
     state$reads <- state$reads + 1
@@ -82,7 +82,7 @@ stopping_table <- function(d, state) {
   }
 }
 
-test_that("an interrupted fit continues from its work directory", {
+test_that("an interrupted fit resumes from its work directory", {
   small_cells()
   d <- table_data(1000)
   workdir <- withr::local_tempdir()
@@ -101,12 +101,12 @@ test_that("an interrupted fit continues from its work directory", {
   again <- fit(workdir = workdir)
   expect_lte(state$reads, 1)
   expect_identical(again$loglik, first$loglik)
-  # another model has other files
+  # another model writes other files
   other <- gp(z ~ 1, stopping_table(d, state), ~ x + y, known_covariance(), estimate = "none", workdir = workdir)
   expect_length(list.files(workdir), 2)
 })
 
-test_that("a temporary work directory goes with the fit, and with an error", {
+test_that("a temporary work directory is deleted with the fit, and after an error", {
   gc(full = TRUE)
   before <- list.files(tempdir(), "^kernops-")
   fit <- fit_of_table(table_data(300))
@@ -120,7 +120,7 @@ test_that("a temporary work directory goes with the fit, and with an error", {
   expect_identical(setdiff(list.files(tempdir(), "^kernops-"), before), character())
 })
 
-test_that("a fit that is read again predicts from its work directory", {
+test_that("a fit that was saved and read predicts from its work directory", {
   workdir <- withr::local_tempdir()
   d <- table_data(300)
   fit <- fit_of_table(d, workdir = workdir)
@@ -177,7 +177,7 @@ test_that("methods that need all observations are errors, and printing works", {
   expect_identical(glance(fit)$nobs, 200)
 })
 
-test_that("fits of a table are compared with each other, not with those of other data", {
+test_that("fits of a table are compared with each other, but not with fits of other data", {
   d <- table_data(300)
   fit <- fit_of_table(d)
   expect_equal(diff(AIC(fit, fit_of_table(d, z ~ w + kind))$df), 2)

@@ -1,4 +1,4 @@
-# Fits of tables on a GPU, beside those of the CPU.
+# Fits of tables on a GPU, against fits on the CPU.
 
 test_that("a fit of a table and its predictions on a GPU agree with the CPU", {
   skip_without_gpu()

@@ -5,7 +5,7 @@ correlation_of <- \(h, nu) switch(as.character(nu),
   "2.5" = (1 + sqrt(5) * h + 5 * h^2 / 3) * exp(-sqrt(5) * h)
 )
 
-# Points of a design, with values of a Matern field of variance 1 and range r plus noise and a slope.
+# Locations in a design, and values: a Matern field of variance 1 and range r, plus noise and a slope.
 simulated <- function(n, nu, noise, r = 0.2, design = "random", seed = 1) {
   withr::local_seed(seed)
   u <- switch(design,
@@ -20,14 +20,14 @@ simulated <- function(n, nu, noise, r = 0.2, design = "random", seed = 1) {
   list(d = d, R = R, K = R + diag(noise, n), new = data.frame(a = runif(15), b = runif(15), covariate = rnorm(15)))
 }
 
-# Exact kriging at the new points of a case.
+# Exact kriging at the new points X0, for a simulated case.
 exact_kriging <- function(case, nu, X, X0, r = 0.2, K = case$K) {
   u <- rbind(as.matrix(case$d[c("a", "b")]), as.matrix(case$new[c("a", "b")]))
   across <- correlation_of(unname(as.matrix(dist(u))) / r, nu)[seq_len(nrow(K)), -seq_len(nrow(K))]
   oracle_kriging(K, across, 1, case$d$z, X, X0)
 }
 
-# All that is certified contains the exact answer.
+# Expects that all certified intervals contain the exact values.
 expect_certified <- function(certificate, loglik, kriged) {
   expect_lte(certificate$loglik$low, loglik + 1e-6)
   expect_gte(certificate$loglik$high, loglik - 1e-6)
@@ -56,7 +56,7 @@ test_that("the exact log-likelihood, predictions and standard errors are within 
   }
 })
 
-test_that("n = 1000 with many probes gives a short interval that contains the exact answer", {
+test_that("many probes for n = 1000 give a short interval that contains the exact log-likelihood", {
   case <- simulated(1000, 1.5, 0.05)
   fit <- vecchia_fit(case, 1.5, 0.05, m = 15)
   certificate <- certify(fit, case$new, probes = 64)
@@ -105,7 +105,7 @@ test_that("iterative fits are certified", {
   expect_identical(certificate$neighbours, NA_integer_)
 })
 
-test_that("comparisons of small fits by a dense factor agree with those by the solver", {
+test_that("comparisons of small fits with a dense factor agree with those by the iterative solver", {
   case <- simulated(200, 1.5, 0.1)
   X <- matrix(1, 200)
   fit <- vecchia_fit(case, 1.5, 0.1)
@@ -123,7 +123,7 @@ test_that("comparisons of small fits by a dense factor agree with those by the s
   }
 })
 
-test_that("differences are large exactly where the approximation is bad", {
+test_that("differences are large if and only if the approximation is bad", {
   case <- simulated(600, 2.5, 0.01, r = 0.4)
   certified <- \(m) {
     certify(gp(z ~ 1, case$d, ~ a + b, matern(5/2, 1, 0.4) + nugget(0.01), "vecchia", "none",
@@ -147,7 +147,7 @@ test_that("differences are large exactly where the approximation is bad", {
   expect_true(certificate$loglik$low <= exact && exact <= certificate$loglik$high)
 })
 
-test_that("exact fits, and noise alone, have no differences", {
+test_that("exact fits, and fits with noise alone, have no differences", {
   case <- simulated(60, 1.5, 0.1)
   exact <- certify(vecchia_fit(case, 1.5, 0.1, method = "exact"))
   expect_identical(exact$verdict, "exact")
@@ -157,7 +157,7 @@ test_that("exact fits, and noise alone, have no differences", {
   expect_identical(certify(noise)$verdict, "exact")
 })
 
-test_that("groups, several variables and default sites are certified", {
+test_that("fits with groups, several variables and default sites are certified", {
   case <- simulated(540, 0.5, 0.1)
   case$d$day <- rep(1:3, 180)
   X <- matrix(1, 540)
@@ -182,7 +182,7 @@ test_that("groups, several variables and default sites are certified", {
   expect_equal(p$se.high, c(kriged$z.se.fit, kriged$second.se.fit), tolerance = 1e-6)
 })
 
-test_that("the certificate depends only on its seed, and leaves R's random numbers unchanged", {
+test_that("a certificate depends only on its seed, and leaves R's random numbers unchanged", {
   case <- simulated(510, 1.5, 0.1)
   fit <- vecchia_fit(case, 1.5, 0.1)
   set.seed(9)

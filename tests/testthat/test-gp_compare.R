@@ -26,7 +26,7 @@ test_that("sigma(), deviance() and similar functions of independent observations
   same(deviance(fit), -2 * logLik(weighted))
 })
 
-test_that("sigma() is the nugget, or the known noise if there is none", {
+test_that("sigma() is the standard deviation of the nugget, or of the known noise if there is no nugget", {
   fit <- gp(z ~ 1, points, ~ a + b, exponential(1, 0.3) + nugget(0.09), estimate = "none")
   expect_equal(sigma(fit), 0.3)
   expect_identical(sigma(gp(z ~ 1, points, ~ a + b, exponential(1, 0.3), estimate = "none")), 0)
@@ -36,7 +36,7 @@ test_that("sigma() is the nugget, or the known noise if there is none", {
   expect_identical(df.residual(known), 60L)
 })
 
-test_that("likelihood ratios and criteria agree with nlme", {
+test_that("likelihood ratios and information criteria agree with nlme", {
   skip_if_not_installed("nlme")
   distances <- as.matrix(dist(points[c("a", "b")]))
   withr::local_seed(41)
@@ -57,7 +57,7 @@ test_that("likelihood ratios and criteria agree with nlme", {
   }
 })
 
-test_that("anova() orders the fits, tests trends within trends, and prints", {
+test_that("anova() orders the fits, tests nested trends and prints the result", {
   fits <- lapply(list(z ~ w, z ~ 1, z ~ w + v, z ~ a + b + v), gp, points, ~ a + b, noise_alone())
   names(fits) <- c("one", "none", "two", "other")
   table <- with(fits, anova(two, none, one))
@@ -71,14 +71,14 @@ test_that("anova() orders the fits, tests trends within trends, and prints", {
   expect_output(print(table), "Likelihood ratio tests [(]ML[)].*one: z ~ w with .*Pr[(]>Chisq[)]")
   expect_identical(rownames(do.call(anova, unname(fits[1:2]))), c("fit 2", "fit 1"))
 
-  # a known mean is nested in an estimated trend that contains it
+  # a known mean is nested in an estimated trend that contains this mean
   simple <- gp(z ~ 0, points, ~ a + b, noise_alone(), known = list(beta = 1))
   expect_false(is.na(anova(simple, fits$none)$Chisq[[2]]))
   shifted <- gp(z ~ 0 + offset(v), points, ~ a + b, noise_alone())
   expect_true(is.na(anova(shifted, fits$none)$Chisq[[2]]))
 })
 
-test_that("criteria of several fits are a table, as of any models", {
+test_that("criteria of several fits are a table, as for other models", {
   one <- gp(z ~ w, points, ~ a + b, noise_alone())
   two <- gp(z ~ w + a, points, ~ a + b, noise_alone())
   plain <- lm(z ~ w, points)
@@ -88,7 +88,7 @@ test_that("criteria of several fits are a table, as of any models", {
   expect_equal(AIC(one, two, k = 5)$AIC, c(AIC(one, k = 5), AIC(two, k = 5)))
 })
 
-test_that("a trend with noise alone needs no coordinates", {
+test_that("a trend with noise alone does not need coordinates", {
   fit <- gp(z ~ w, points, covariance = nugget())
   plain <- lm(z ~ w, points)
   expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(plain)), tolerance = 1e-8)
@@ -97,10 +97,10 @@ test_that("a trend with noise alone needs no coordinates", {
   expect_equal(predict(fit, new), predict(plain, new), tolerance = 1e-8)
 })
 
-test_that("drop1() and step() compare trends as they do for lm()", {
+test_that("drop1() and step() compare trends as for lm()", {
   fit <- gp(z ~ w + a, points, ~ a + b, noise_alone())
   plain <- lm(z ~ w + a, points)
-  # a nugget alone: the model of lm(), whose extractAIC() leaves out the constant n (1 + log(2 pi)) and the variance
+  # a nugget alone is the model of lm(); extractAIC() of lm() omits the constant n (1 + log(2 pi)) and the variance
   n <- nrow(points)
   expect_equal(extractAIC(fit), extractAIC(plain) + c(1, n * (1 + log(2 * pi)) + 2), tolerance = 1e-6)
   expect_equal(diff(drop1(fit)$AIC), diff(drop1(plain)$AIC), tolerance = 1e-6)
@@ -117,7 +117,7 @@ test_that("Pearson residuals are divided by the standard deviation of the noise"
   expect_true(all(is.na(residuals(exact, "pearson"))))
 })
 
-test_that("restricted likelihoods are compared only with those of the same contrasts", {
+test_that("restricted likelihoods are compared only if the fits have the same error contrasts", {
   reml <- function(formula) gp(formula, points, ~ a + b, noise_alone(), estimate = "REML")
   fit <- reml(z ~ w)
   for (compare in list(AIC, BIC, anova)) {

@@ -1,6 +1,6 @@
-# Terms that a fit can hardly tell apart.
+# Terms that the data of a fit can hardly distinguish.
 
-test_that("summary() names a smooth of a coordinate and a field along it, and no other terms", {
+test_that("summary() names a smooth of a coordinate and a field along this coordinate, and no other terms", {
   skip_if_not_installed("mgcv")
   withr::local_seed(1)
   n <- 80
@@ -9,7 +9,7 @@ test_that("summary() names a smooth of a coordinate and a field along it, and no
   fit <- gp(z ~ 1, d, ~ x, matern(5/2, 1, 0.5) + smooth_effect(~ s(x), 2) + smooth_effect(~ s(w), 1) +
               random_effect(~ 1 | g, 0.1) + nugget(0.1), estimate = "none")
   table <- kernops:::confounded_terms(fit, worst = 2)
-  # from the covariance matrices of the errors of centred predictions
+  # from covariance matrices of the errors of centred predictions
   rows <- unique(round(seq(1, n, length.out = 50)))
   centre <- diag(50) - 1 / 50
   variation <- \(terms) sum(diag(centre %*% predict(fit, d[rows, ], terms = terms, cov = TRUE)$cov %*% centre))

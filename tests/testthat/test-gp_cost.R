@@ -1,11 +1,11 @@
-# The seconds of a fit by part.
+# The seconds that each part of a fit takes.
 
 paddock <- withr::with_seed(73, {
   d <- transform(smooth_case(120), g = sample(letters[1:5], 120, TRUE))
   transform(d, z = z + rnorm(5)[match(g, letters)], k = rpois(120, exp(z / 2)))
 })
 
-test_that("a clock counts the time of a part without the parts within it", {
+test_that("a clock counts the time of a part without the parts nested in it", {
   wait <- \(seconds) Sys.sleep(seconds)
   clock <- kernops:::new_clock()
   timed <- kernops:::timed
@@ -18,7 +18,7 @@ test_that("a clock counts the time of a part without the parts within it", {
     })
     timed("trend", wait(0.05))
   })
-  wait(0.3) # the clock does not count this time
+  wait(0.3) # a time that the clock does not count
   table <- kernops:::cost_table(clock)
   expect_identical(row.names(table), c("field", "effects and smooths", "trend", "search and the rest"))
   expect_identical(table$calls, c(1, 1, 2, 1))
@@ -28,7 +28,7 @@ test_that("a clock counts the time of a part without the parts within it", {
   expect_identical(timed("field", 3), 3)
 })
 
-test_that("summary() has the parts of each method, and they add up to the time of the fit", {
+test_that("summary() has the time of each part of each method, and these times add up to the time of the fit", {
   parts <- list(exact = "trend", vecchia = c("neighbours", "effects and smooths"), iterative = "trend",
                 vif = "neighbours")
   for (method in names(parts)) {
@@ -41,7 +41,7 @@ test_that("summary() has the parts of each method, and they add up to the time o
   }
 })
 
-test_that("the table is printed on request", {
+test_that("the table of times is printed on request", {
   fit <- suppressWarnings(gp(k ~ w, paddock, ~ a + b, matern(3/2), family = poisson(), maxit = 3))
   quiet <- \(code) suppressWarnings(code, classes = "kernops_no_standard_error")
   shown <- capture.output(print(quiet(summary(fit, cost = TRUE))))

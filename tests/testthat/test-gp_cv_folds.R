@@ -1,4 +1,4 @@
-# Conditions of cross-validation: warnings and errors that name the fold, and levels that are in one fold alone.
+# Conditions during cross-validation: warnings and errors that name the fold, and levels that occur in a single fold.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(60), y = runif(60), g = factor(rep(letters[1:4], 15)), s = factor(rep(1:12, 5)),
@@ -17,7 +17,7 @@ conditions_of <- function(code) {
   seen
 }
 
-test_that("warnings of a fold name it and have their classes", {
+test_that("warnings in a fold name the fold and keep their classes", {
   fit <- suppressWarnings(gp(z ~ w, d, ~ x + y, matern(3/2) + nugget(), control = gp_control(maxit = 1)))
   folds <- rep(c("north", "south"), 30)
   seen <- conditions_of(gp_cv(fit, folds, refit = TRUE))
@@ -31,7 +31,7 @@ test_that("warnings of a fold name it and have their classes", {
   expect_match(conditionMessage(stopped[[1]]), "north.*stopped after")
 })
 
-test_that("separation within a fold names the fold", {
+test_that("a warning of separation within a fold names the fold", {
   binary <- fixed(b ~ 1, covariance, family = binomial())
   seen <- conditions_of(gp_cv(binary, d$b))
   expect_length(seen, 2)
@@ -39,7 +39,7 @@ test_that("separation within a fold names the fold", {
   expect_s3_class(seen[[2]], "kernops_separation")
 })
 
-test_that("an error of a fold names it and has the class of its cause", {
+test_that("an error in a fold names the fold and has the class of its cause", {
   binary <- gp(b ~ w, d, ~ x + y, matern(3/2), family = binomial()) |> suppressWarnings()
   error <- expect_error(gp_cv(binary, d$b, refit = TRUE), "fold", class = "kernops_input_error")
   expect_match(conditionMessage(error), "constant")
@@ -52,7 +52,7 @@ test_that("an error of a fold names it and has the class of its cause", {
   expect_error(kernops:::predict_folds(binary, rep(1:2, 30), FALSE, near), class = "kernops_singular_error")
 })
 
-test_that("levels of a trend that are in one fold alone are NA, with a warning that names fold and variable", {
+test_that("levels of a trend that occur in a single fold give NA, with a warning that names fold and variable", {
   for (fit in list(fixed(z ~ g + w, covariance + nugget(1)), fixed(k ~ w + g, covariance, family = poisson()),
                    fixed(z ~ g, covariance + nugget(1), method = "vecchia"))) {
     folds <- as.character(d$g)
@@ -68,10 +68,10 @@ test_that("levels of a trend that are in one fold alone are NA, with a warning t
   expect_silent(gp_cv(fixed(z ~ g + w, covariance + nugget(1)), rep(1:3, each = 20)))
 })
 
-test_that("levels of random effects and groups that occur in one fold only are new levels", {
+test_that("levels of random effects and groups that occur in a single fold are predicted as new levels", {
   effect <- fixed(z ~ w, covariance + nugget(1) + random_effect(~ 1 | s, variance = 0.7))
   expect_silent(table <- gp_cv(effect, as.character(d$s)))
-  # kriging without the fold, in which the effect has no observations
+  # kriging without the observations of the fold, which are all observations of the level
   K <- exp(-sqrt(3) * as.matrix(dist(d[1:2])) / 0.3) * (1 + sqrt(3) * as.matrix(dist(d[1:2])) / 0.3)
   V <- K + 0.7 * outer(d$s, d$s, "==") + diag(60)
   X <- cbind(1, d$w)

@@ -1,4 +1,4 @@
-# Package DHARMa reads fits of gp() as it reads fits of lm() and glm(); a fit without a field has their distributions.
+# Package DHARMa reads fits of gp() as fits of lm() and glm(), whose distributions agree with fits without a field.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(60), w = rnorm(60), n = rep(c(4, 7), 30))
@@ -11,7 +11,7 @@ counts <- glm(k ~ w, poisson(), d)
 fit <- ours(counts, bare, family = poisson())
 simulations <- kernops:::getSimulations.gp
 
-test_that("simulations are those of simulate(), as numbers", {
+test_that("simulations agree with simulate(), as numbers", {
   expect_equal(withr::with_seed(2, simulations(fit, 3)), unname(as.matrix(simulate(fit, 3, seed = 2, noise = TRUE))))
   trials <- gp(cbind(s, n - s) ~ w, d, ~ x, bare, family = binomial(), estimate = "none")
   expect_equal(kernops:::getObservedResponse.gp(trials), d$s)
@@ -24,26 +24,26 @@ test_that("simulations are those of simulate(), as numbers", {
   expect_setequal(simulations(levels, 2), 0:1)
 })
 
-test_that("observations have the probabilities of glm() among the simulations", {
+test_that("probabilities of observations among the simulations agree with glm()", {
   y <- kernops:::getObservedResponse.gp(fit)
   expect_equal(y, d$k)
   expect_equal(kernops:::getFitted.gp(fit), unname(fitted(counts)), tolerance = 1e-5)
   expect_equal(kernops:::getResiduals.gp(fit), unname(residuals(counts, "response")), tolerance = 1e-4)
   share <- rowMeans(withr::with_seed(3, simulations(fit, 4000)) <= y)
-  # coefficients of the trend are normal given the data
+  # given the data, the coefficients of the trend are normal
   linear <- predict(counts, se.fit = TRUE)
   p <- rowMeans(sapply(qnorm(ppoints(500)), \(z) ppois(y, exp(linear$fit + z * linear$se.fit))))
   expect_true(all(abs(share - p) < 5 * sqrt(p * (1 - p) / 4000) + 1e-3))
 })
 
-test_that("a new field has a larger variance than that of the data", {
+test_that("simulations with a new field have a larger variance than simulations given the data", {
   field <- gp(z ~ 1, d, ~ x, exponential(4, 0.3) + nugget(0.1), estimate = "none")
   spread <- function(...) mean(apply(withr::with_seed(4, simulations(field, 300, ...)), 1, var))
   expect_equal(spread(conditional = FALSE), 4.1, tolerance = 0.1)
   expect_lt(spread(), 1)
 })
 
-test_that("rows without a response are left out, and refits are refused", {
+test_that("rows without a response are omitted, and refits are refused", {
   lacking <- gp(z ~ w, transform(d, z = replace(z, 1:2, NA)), ~ x, nugget(0.2), estimate = "none",
                 na.action = na.exclude)
   expect_length(kernops:::getFitted.gp(lacking), 58)
@@ -51,7 +51,7 @@ test_that("rows without a response are left out, and refits are refused", {
   expect_error(simulations(fit, 2, type = "refit"), class = "kernops_input_error")
 })
 
-test_that("DHARMa itself takes a fit", {
+test_that("DHARMa accepts a fit", {
   skip_if_not_installed("DHARMa")
   simulated <- suppressWarnings(DHARMa::simulateResiduals(fit, 500, seed = 1))
   theirs <- DHARMa::simulateResiduals(counts, 500, seed = 1)

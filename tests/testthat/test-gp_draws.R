@@ -1,4 +1,4 @@
-# Draws of the posterior and predictions averaged over them, against quadrature on a grid in plain R.
+# Posterior draws of the parameters, and predictions averaged over the draws, against quadrature on a grid in plain R.
 
 case <- withr::with_seed(6, smooth_case(40, noise = 0.3))
 prior <- list(range = pc_range(0.2, 0.05), variance = pc_sd(2, 0.05))
@@ -14,7 +14,7 @@ log_posterior <- function(s) {
   prior <- log(rate[1]) - s[1] - rate[1] * exp(-s[1]) + log(rate[2] / 2) + s[2] / 2 - rate[2] * exp(s[2] / 2)
   prior - oracle_likelihood(covariance_of(case[c("a", "b")], exp(s[2]), exp(s[1]), 0.09), case$z, X, TRUE)$value / 2
 }
-# Universal kriging of the field: mean and variance for each new point.
+# Universal kriging of the field: the mean and the variance at each new point.
 kriged <- function(s) {
   all <- covariance_of(rbind(case[c("a", "b")], new[c("a", "b")]), exp(s[2]), exp(s[1]), 0)
   old <- 1:40
@@ -49,7 +49,7 @@ test_that("draws have the moments and quantiles of the posterior on a grid", {
   expect_gt(draws$ess, 1500)
 })
 
-test_that("joint covariances are the mean of those given the parameters plus the covariance of the means", {
+test_that("joint covariances are the mean conditional covariance plus the covariance of the conditional means", {
   few <- gp_posterior(fit, 20, seed = 4)
   joint <- function(range, variance) {
     all <- covariance_of(rbind(case[c("a", "b")], new[c("a", "b")]), variance, range, 0)
@@ -73,7 +73,7 @@ test_that("joint covariances are the mean of those given the parameters plus the
   expect_equal(unname(noisy$cov), expected + diag(0.09, 2), tolerance = 1e-9)
 })
 
-test_that("predictions agree with quadrature", {
+test_that("predictions averaged over the draws agree with quadrature", {
   each <- apply(grid, 1, kriged)
   mean <- as.vector(each[1:2, ] %*% density)
   variance <- as.vector(each[3:4, ] %*% density + (each[1:2, ] - mean)^2 %*% density)
@@ -105,7 +105,7 @@ test_that("all columns of predictions agree with the mixture over the draws", {
   }
 })
 
-test_that("draws of a transformed response give means of the means, and limits transformed back", {
+test_that("for a transformed response, means average the means over the draws, and limits are transformed back", {
   logs <- update(fit, exp(z) ~ w, transform = "log")
   by_logs <- gp_posterior(logs, 12)
   expect_equal(by_logs$theta, few$theta, tolerance = 1e-6)
@@ -124,7 +124,7 @@ test_that("draws of a transformed response give means of the means, and limits t
   expect_equal(back$se.fit, sqrt(rowMeans(errors^2) + rowMeans((means - rowMeans(means))^2)), tolerance = 1e-9)
 })
 
-test_that("draws of a transformed response give means over blocks, and joint covariances", {
+test_that("draws for a transformed response work with means over blocks, and with joint covariances", {
   by_logs <- gp_posterior(update(fit, exp(z) ~ w, transform = "log"), 12)
   each <- lapply(seq_len(12), function(k) {
     of <- by_logs$theta[k, ]
@@ -140,13 +140,13 @@ test_that("draws of a transformed response give means over blocks, and joint cov
   expect_equal(ours$fit, rowMeans(means), tolerance = 1e-9)
   expect_equal(ours$se.fit, sqrt(rowMeans(column("se.fit")^2) + rowMeans((means - ours$fit)^2)), tolerance = 1e-9)
   expect_true(all(ours$lwr < ours$fit & ours$fit < ours$upr & ours$above2 >= 0 & ours$above2 <= 1))
-  # given the data, means have no multiplier of the trend
+  # given the data, the means have no correction for the estimated trend
   centres <- vapply(each, \(x) exp(x$link$fit + x$sd^2 / 2), numeric(2))
   joint <- Reduce(`+`, lapply(each, `[[`, "joint")) / 12 + tcrossprod(centres - rowMeans(centres)) / 12
   expect_equal(predict(by_logs, new, cov = TRUE)$cov, joint, tolerance = 1e-8)
 })
 
-test_that("simulations have the mixture's mean and covariance, and a seed", {
+test_that("simulations have the mean and covariance of the mixture, and depend on a seed", {
   sims <- simulate(posterior, nsim = 600, seed = 1, newdata = new)
   told <- predict(posterior, new, se.fit = TRUE, interval = "none")
   expect_lt(max(abs(rowMeans(sims) - told$fit) / told$se.fit), 0.12)
@@ -155,7 +155,7 @@ test_that("simulations have the mixture's mean and covariance, and a seed", {
   expect_identical(dim(simulate(few, 20, noise = TRUE)), c(40L, 20L))
 })
 
-test_that("Vecchia's method with all neighbours is exact; saved draws and the fit do not change", {
+test_that("Vecchia's method with all neighbours is exact; draws can be saved and do not change the fit", {
   near <- gp_posterior(update(fit, method = "vecchia", neighbours = 39), 12)
   expect_equal(near$theta, few$theta, tolerance = 1e-2)
   near$theta[] <- few$theta
@@ -169,7 +169,7 @@ test_that("Vecchia's method with all neighbours is exact; saved draws and the fi
   expect_identical(predict(fit, new, interval = "confidence"), before)
 })
 
-test_that("several optima, one parameter, weights and mixtures", {
+test_that("draws work for several optima and for one parameter; weighted samples and mixture quantiles are right", {
   target <- list(centers = list(c(-3, 0), c(3, 1)), scales = list(diag(2), diag(2)), theta_of = identity,
                  log_density = function(s) log(0.3 * prod(dnorm(s - c(-3, 0))) + 0.7 * prod(dnorm(s - c(3, 1)))),
                  names = c("a", "b"))

@@ -8,7 +8,8 @@ fit <- gp(y ~ 1 + offset(log(hours)), case, ~ x, exponential(range = 0.8, fixed 
           prior = list(variance = pc_sd(2, 0.05)))
 new <- data.frame(x = c(1.2, 3.4), hours = 1)
 
-# The Laplace approximation at a variance v and an intercept b, and the normal distribution of the predictor at `x`.
+# The Laplace approximation at a variance v and an intercept b, and the normal distribution of the linear predictor at
+# `x`.
 laplace_joint <- function(v, b, x = new$x) {
   K <- v * exp(-abs(outer(case$x, case$x, "-")) / 0.8)
   k <- v * exp(-abs(outer(case$x, x, "-")) / 0.8)
@@ -29,7 +30,7 @@ laplace <- function(v, b) {
 }
 
 draws <- gp_posterior(fit, 300)
-test_that("draws agree with the likelihood times the priors, which are uniform for the coefficients of the trend", {
+test_that("posterior draws agree with the likelihood times the priors, which are uniform for the trend", {
   grid <- expand.grid(s = seq(-4, 4, length.out = 33), b = seq(-2, 5, length.out = 33))
   log_density <- mapply(function(s, b) {
     laplace(exp(s), b)$loglik + dexp(exp(s / 2), -log(0.05) / 2, log = TRUE) + s / 2
@@ -51,11 +52,11 @@ each <- Map(laplace, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
 m <- vapply(each, `[[`, numeric(2), "mean")
 v <- vapply(each, `[[`, numeric(2), "variance")
 
-test_that("predictions agree with the mixture, on both scales", {
+test_that("predictions agree with the mixture over the draws, on both scales", {
   link <- predict(few, new, type = "link", se.fit = TRUE, interval = "confidence")
   expect_equal(link$fit, rowMeans(m), tolerance = 1e-6)
   expect_equal(link$se.fit, sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2)), tolerance = 1e-6)
-  # moments of a log-normal variable
+  # the moments of a log-normal variable
   first <- rowMeans(exp(m + v / 2))
   second <- rowMeans(exp(2 * m + 2 * v))
   field <- predict(few, new, se.fit = TRUE, interval = "confidence")
@@ -89,7 +90,7 @@ test_that("predictions agree with the mixture, on both scales", {
   }
 })
 
-test_that("simulations have the moments of the mixture; vecchia with all neighbours draws the same", {
+test_that("simulations have the moments of the mixture, and method \"vecchia\" with all neighbours agrees", {
   sims <- simulate(few, 3000, seed = 1, newdata = new)
   sd <- sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2))
   expect_lt(max(abs(rowMeans(sims) - rowMeans(m)) / sd), 0.08)
@@ -102,7 +103,7 @@ test_that("simulations have the moments of the mixture; vecchia with all neighbo
                predict(few, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5)
 })
 
-test_that("parameters of the family are kept; without a trend there are no coefficients", {
+test_that("parameters of the family are kept; a fit without a trend has no coefficients", {
   prior <- list(variance = pc_sd(2, 0.05), range = pc_range(0.2))
   sized <- gp(I(y + 0.5) ~ x, case, ~ x, family = Gamma("log"), prior = prior)
   drawn <- suppressWarnings(gp_posterior(sized, 5))
@@ -116,12 +117,12 @@ test_that("parameters of the family are kept; without a trend there are no coeff
   expect_length(predict(alone, new), 2)
 })
 
-test_that("blocks, joint covariances and local predictions are mixtures as well", {
+test_that("blocks, joint covariances and local predictions are averaged over the draws", {
   joint <- Map(laplace_joint, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
   off <- m - rowMeans(m)
   total <- Reduce(`+`, lapply(joint, `[[`, "cov")) / 6 + tcrossprod(off) / 6
   expect_equal(predict(few, new, type = "link", cov = TRUE)$cov, total, tolerance = 1e-6, ignore_attr = TRUE)
-  # covariance of the means, by the moments of log-normal variables
+  # covariances of the means, from the moments of log-normal variables
   means <- exp(m + v / 2)
   within <- lapply(joint, \(draw) {
     exp(outer(draw$mean, draw$mean, "+") + outer(diag(draw$cov), diag(draw$cov), "+") / 2) * expm1(draw$cov)
@@ -130,7 +131,7 @@ test_that("blocks, joint covariances and local predictions are mixtures as well"
   ours <- predict(few, new, cov = TRUE, se.fit = TRUE)
   expect_equal(ours$cov, between, tolerance = 1e-6, ignore_attr = TRUE)
   expect_equal(unname(diag(ours$cov)), ours$fit$se.fit^2, tolerance = 1e-10)
-  # a block that consists of the two points
+  # a block that consists of two points
   pair <- list(x = 2.3, hours = 1)
   block <- predict(few, as.data.frame(pair), block = 0.8, se.fit = TRUE, interval = "confidence", above = 2)
   nodes <- 2.3 + 0.4 * c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)

@@ -1,4 +1,4 @@
-# Areas of exceedance, against sums over pairs of points of bivariate normal probabilities.
+# Areas of exceedance, against sums of bivariate normal probabilities over pairs of points.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(40), b = runif(40))
@@ -8,7 +8,7 @@ new <- withr::with_seed(2, data.frame(a = runif(9), b = runif(9)))
 areas <- cbind(all = rep(0.5, 9), some = c(1:4, numeric(5)))
 k <- matern(3/2, 1.2, 0.3) + nugget(0.05)
 fit_by <- \(method, formula = z ~ 1, ...) gp(formula, case, ~ a + b, k, method, "none", ...)
-# P(X > limit, Y > limit) by an integral over X.
+# P(X > limit, Y > limit), as an integral over X.
 both_exceed <- function(limit, mean, C) {
   conditional <- \(x) pnorm(limit, mean[2] + C[1, 2] / C[1, 1] * (x - mean[1]), sqrt(C[2, 2] - C[1, 2]^2 / C[1, 1]),
                             lower.tail = FALSE)
@@ -40,7 +40,7 @@ test_that("expected areas and their standard errors agree with the joint distrib
   }
 })
 
-test_that("thresholds are on the scale of the response; by default areas are numbers of points", {
+test_that("thresholds are on the scale of the response, and areas are numbers of points by default", {
   log_fit <- fit_by("exact", exp(z) ~ 1, transform = "log")
   normal <- gp_exceedance(fit_by("exact"), new, above = log(2))
   ours <- gp_exceedance(log_fit, new, above = 2)
@@ -54,7 +54,7 @@ test_that("thresholds are on the scale of the response; by default areas are num
   expect_equal(ours$se.fit, sd(colSums(draws > 1.5)))
 })
 
-test_that("results do not depend on the memory for draws of a seed alone, missing rows are missing", {
+test_that("results depend on the seed only, and areas of rows with missing values are missing", {
   fit <- fit_by("exact")
   expect_identical(gp_exceedance(fit, new, above = 1), gp_exceedance(fit, new, above = 1))
   expect_false(identical(gp_exceedance(fit, new, above = 1, seed = 2), gp_exceedance(fit, new, above = 1)))

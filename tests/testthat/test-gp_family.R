@@ -1,4 +1,4 @@
-# Families: the Laplace approximation against plain R, known answers, and predictions.
+# Families: the Laplace approximation and predictions, against plain R and known answers.
 
 withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data()
@@ -10,7 +10,7 @@ families <- oracle_families()
 given_fit <- \(name, ...) gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", ...)
 density_of <- \(name, phi = oracle_phi[[name]]) \(eta) families[[name]][[3]](d, eta, phi)
 
-for (name in names(families)) test_that(paste("likelihood, mode and gradient are those of plain R:", name), {
+for (name in names(families)) test_that(paste("likelihood, mode and gradient agree with plain R:", name), {
   fit <- given_fit(name)
   value <- function(theta, count = length(oracle_phi[[name]])) {
     phi <- theta[3 + seq_len(count)]
@@ -31,11 +31,11 @@ for (name in names(families)) test_that(paste("likelihood, mode and gradient are
     (value(away + step)$value - value(away - step)$value) / (2 * max(step))
   }, 0)
   expect_equal(unname(slope), differences, tolerance = 1e-5)
-  # the trend is where the likelihood is highest
+  # the trend maximises the likelihood
   expect_lt(max(abs(likelihood$evaluate(theta)$gradient()[seq_along(theta) > 3 + length(oracle_phi[[name]])])), 1e-2)
 })
 
-test_that("a search ends at the optimum of plain R", {
+test_that("a search ends at the optimum that plain R finds", {
   withr::local_seed(3)
   line <- data.frame(a = seq(0, 1, length.out = 50))
   line$count <- rpois(50, exp(1 + sin(9 * line$a)))
@@ -55,7 +55,7 @@ test_that("a search ends at the optimum of plain R", {
   expect_equal(attr(logLik(fit), "df"), 3)
 })
 
-test_that("the fit of the vignette \"beyond-gaussian\" has the highest likelihood of plain R", {
+test_that("the fit of the vignette \"beyond-gaussian\" ends at the maximum that plain R finds", {
   inventions <- data.frame(year = 1860:1959, count = as.vector(discoveries))
   fit <- gp(count ~ 1, inventions, ~ year, matern(5/2), family = poisson())
   distances <- sqrt(5) * as.matrix(dist(inventions$year))
@@ -87,7 +87,7 @@ test_that("student() with many degrees of freedom is the Gaussian model", {
   expect_equal(simulate(limit, 2, 1, at), simulate(plain, 2, 1, at), tolerance = 1e-6)
 })
 
-test_that("a fit of a field without variance is that of glm()", {
+test_that("a fit whose field has no variance agrees with glm()", {
   for (name in c("poisson", "binary", "binomial", "probit", "cloglog")) {
     family <- families[[name]]
     fit <- gp(family[[2]], d, ~ a + b, exponential(1e-8, 0.4), family = family[[1]], estimate = "none")
@@ -108,7 +108,7 @@ test_that("a random intercept agrees with mgcv", {
   g <- data.frame(place = rep(1:12, each = 5))
   g$count <- rpois(60, exp(1 + rnorm(12)[g$place]))
   g$f <- factor(g$place)
-  # places are so far apart that they are independent
+  # the places are so far from each other that their effects are independent
   fit <- gp(count ~ 0 + offset(rep(0.9, 60)), g, ~ place, exponential(0.5, 0.01), family = poisson(), estimate = "none")
   smooth <- mgcv::gam(count ~ -1 + offset(rep(0.9, 60)) + s(f, bs = "re"), poisson(), g, sp = 2, method = "ML")
   expect_equal(unname(predict(fit, type = "link")), as.vector(predict(smooth)), tolerance = 1e-6)
@@ -117,11 +117,11 @@ test_that("a random intercept agrees with mgcv", {
                as.vector(predict(smooth, se.fit = TRUE)$se.fit), tolerance = 1e-6)
 })
 
-test_that("predictions integrate the linear predictor", {
+test_that("predictions are integrals over the linear predictor", {
   targets <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = c(0, 1))
   for (name in names(families)) {
     fit <- given_fit(name)
-    # predictions by plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
+    # predictions in plain R: K* (K + 1 / W)^-1, and the trend by generalised least squares
     mean <- as.vector(model.matrix(fit) %*% coef(fit))
     plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name))
     K <- matrix_of(c(1.1, 0.4, 0.2)) + diag(1 / plain$W)
@@ -150,7 +150,7 @@ test_that("predictions integrate the linear predictor", {
     }
     field <- predict(fit, targets, interval = "confidence")
     expect_equal(field$upr, mu(link$fit + qnorm(0.975) * link$se.fit))
-    # quantiles and probabilities, of the mean given the field and of observations
+    # quantiles and probabilities, of the mean given the field and of new observations
     limits <- if (family$name == "binomial") c(-1, 0, 0.3, 1) else c(-1, 0, 0.3, 2)
     levels <- predict(fit, targets, interval = "confidence", probs = c(0.2, 0.975), above = limits)
     expect_named(levels, c("fit", "lwr", "upr", "q0.2", "q0.975", paste0("above", limits)))
@@ -160,13 +160,13 @@ test_that("predictions integrate the linear predictor", {
     expect_equal(new$q0.975, response$upr)
     for (limit in limits) for (k in 1:2) {
       column <- paste0("above", limit)
-      # the linear predictor at which the mean equals the limit
+      # the linear predictor for which the mean equals the limit
       crossing <- link$fit[k] + c(-9, 9) * link$se.fit[k]
       crossing <- if (mu(crossing[1]) > limit) -Inf else if (mu(crossing[2]) < limit) Inf else
         uniroot(\(eta) mu(eta) - limit, crossing, tol = 1e-12)$root
       expect_equal(levels[[column]][k], 1 - pnorm(crossing, link$fit[k], link$se.fit[k]), tolerance = 1e-7)
       beyond <- \(eta) 1 - family$density$cdf(limit, eta, 1, phi, family$link)
-      # tolerance: the error of 40 nodes where observations scatter less than the field
+      # the tolerance is the quadrature error of 40 nodes if observations vary less than the field
       expect_equal(new[[column]][k], over(beyond, k, sd), tolerance = 2e-5)
     }
   }

@@ -1,5 +1,5 @@
-# Counts of a million and more: searches converge, at the optimum of a Laplace approximation in plain R, and parameters
-# near a bound are no warning.
+# Counts of a million and more: searches converge to the optimum of a Laplace approximation in plain R, and parameters
+# near a bound cause no warning.
 
 withr::local_options(kernops.backend = "auto")  # the exact method fits families on the CPU
 
@@ -10,13 +10,14 @@ case <- function(size, seed, n = 60, noise = 0) withr::with_seed(seed, {
   transform(d, exposed = size * runif(n, 0.5, 2)) |> transform(count = rpois(n, exposed * exp(f + 0.2 * x)))
 })
 
-# The Laplace approximation of the log-likelihood of Poisson counts with process covariance K and mean `eta`.
+# Laplace's approximation of the log-likelihood of Poisson counts y, where K is the covariance of the process and `eta`
+# the linear predictor without the process.
 laplace_of_counts <- function(K, y, eta) {
   n <- length(y)
   h <- log(y + 0.5) - eta
   for (step in 1:50) {
     mu <- exp(eta + h)
-    # (K^-1 + W)^-1 (W h + y - mu), without the inverse of K
+    # (K^-1 + W)^-1 (W h + y - mu), computed without the inverse of K
     root <- sqrt(mu)
     B <- diag(n) + K * tcrossprod(root)
     b <- mu * h + y - mu
@@ -25,7 +26,7 @@ laplace_of_counts <- function(K, y, eta) {
     h <- moved
     if (settled) break
   }
-  quadratic <- sum(h * (y - exp(eta + h))) # at the mode K^-1 h is the slope
+  quadratic <- sum(h * (y - exp(eta + h))) # at the mode, K^-1 h equals the gradient y - exp(eta + h)
   sum(dpois(y, exp(eta + h), log = TRUE)) - quadratic / 2 - as.numeric(determinant(B)$modulus) / 2
 }
 
@@ -39,7 +40,7 @@ silent_fit <- function(...) {
   fit
 }
 
-test_that("counts of ten thousand and of a million converge at the optimum", {
+test_that("searches converge at the optimum for counts of ten thousand and of a million", {
   for (size in c(1e4, 1e6)) {
     d <- case(size, seed = log10(size))
     h <- sqrt(3) * unname(as.matrix(dist(d[c("a", "b")])))
@@ -72,7 +73,7 @@ test_that("logarithms of counts of 1e8 are nearly normal", {
   }
 })
 
-test_that("a nugget below 1e-5 of the variance gives the results of no nugget", {
+test_that("a nugget below 1e-5 of the variance gives the same results as no nugget", {
   for (seed in 1:2) {
     d <- case(1e6, seed, 150)
     one <- \(covariance) silent_fit(count ~ x + offset(log(exposed)), d, ~ a + b, covariance, "exact",
@@ -86,14 +87,14 @@ test_that("a nugget below 1e-5 of the variance gives the results of no nugget", 
   expect_equal(fit$theta[["nugget.variance"]], 0.04, tolerance = 0.5)
 })
 
-test_that("fits of negative binomial counts of a million find the overdispersion, without warnings", {
+test_that("fits of negative binomial counts of a million estimate the overdispersion, without warnings", {
   d <- case(1e6, 4, 300)
   of <- \(d) silent_fit(count ~ x + offset(log(exposed)), d, ~ a + b, matern(3/2), "vecchia",
                         family = negative_binomial())
   gamma <- withr::with_seed(1, rgamma(300, 200) / 200)
   over <- of(transform(d, count = withr::with_seed(2, rpois(300, count * gamma))))
   expect_equal(over$dispersion[["theta"]], 200, tolerance = 0.35)
-  # the log density is finite and exact where the probability is 0 or 1 by rounding
+  # the log density is finite and exact where the probability rounds to 0 or 1
   family <- negative_binomial()
   expect_silent(far <- kernops:::density_terms(family, 5, 1, c(-800, 800), c(theta = 2))$value)
   constant <- lgamma(7) - lgamma(2) - lgamma(6)

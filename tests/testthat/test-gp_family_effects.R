@@ -15,7 +15,7 @@ field_of <- function(d, e, v, r) {
 }
 same <- \(a, b) outer(as.character(a), as.character(b), `==`)
 
-# `matrix_of`: the covariance of d and e at parameters theta, without the nugget, which is the last of them.
+# matrix_of(theta, d, e) is the covariance of d and e without the nugget, which is the last of the `count` parameters.
 expect_plain_laplace <- function(fit, matrix_of, count) {
   nugget <- if (length(fit$model$nugget)) fit$theta[[count]] else 0
   value <- function(theta) {
@@ -29,20 +29,20 @@ expect_plain_laplace <- function(fit, matrix_of, count) {
   slope <- likelihood$evaluate(theta * 1.1)$gradient()
   differences <- central_difference(\(theta) value(theta)$value, theta * 1.1, 1e-4)
   expect_close(matrix(slope, 1), differences, tolerance = 1e-5)
-  # the normal distribution of the linear predictor: that of a Gaussian response with the noise 1 / W
+  # the distribution of the linear predictor is that of a Gaussian response with noise variance 1 / W
   K <- matrix_of(theta, d, d) + diag(nugget, 60) + diag(1 / plain$W)
   X <- model.matrix(fit)
   response <- X %*% coef(fit) + plain$h + slopes_of(density, as.vector(X %*% coef(fit) + plain$h)) / plain$W
   prior <- diag(matrix_of(theta, new, new))
   expected <- oracle_kriging(K, matrix_of(theta, d, new), prior, response, X, cbind(1, new$w))
   at <- predict(fit, new, se.fit = TRUE, type = "link", interval = "confidence")
-  # the trend is that of the highest likelihood, not of least squares
+  # the trend maximises the likelihood, so that it is not the least-squares estimate
   mean <- cbind(1, new$w) %*% coef(fit) + t(matrix_of(theta, d, new)) %*% solve(K, response - X %*% coef(fit))
   expect_equal(at$fit, as.vector(mean), tolerance = 1e-6)
   expect_equal(at$se.fit, sqrt(expected$variance), tolerance = 1e-6)
 }
 
-test_that("groups have independent fields, with all methods", {
+test_that("groups have independent fields, by all methods", {
   within <- \(theta, d, e) field_of(d, e, theta[[1]], theta[[2]]) * same(d$day, e$day)
   for (method in c("exact", "vecchia")) {
     fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4) + nugget(0.1), method, "none", family = poisson(),
@@ -83,7 +83,7 @@ test_that("without a field, likelihoods agree with mgcv::gam()", {
     if (family$family == "binomial") next
     free <- gp(formula, d, covariance = random_effect(~ 1 | g), family = family)
     expect_gt(free$loglik - known$loglik, -1e-8)
-    # by the effects themselves
+    # computed with the effects themselves
     Z <- model.matrix(~ 0 + g, d)
     value <- function(s) {
       effects <- numeric(7)
@@ -111,7 +111,7 @@ test_that("without a field, likelihoods agree with mgcv::gam()", {
   expect_equal(predict(free, new, type = "link"), predict(peer, new), tolerance = 0.02, ignore_attr = TRUE)
 })
 
-test_that("a variance of zero is found in few steps, with the fit of the model without the effect", {
+test_that("a variance of zero is found in few steps, and the fit agrees with the model without the effect", {
   some <- withr::with_seed(2, data.frame(x = rnorm(120), site = factor(rep(1:20, 6))))
   for (seed in c(10, 14, 23)) {
     some$count <- withr::with_seed(seed, rpois(120, exp(1 + 0.3 * some$x)))

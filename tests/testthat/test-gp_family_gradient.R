@@ -1,7 +1,7 @@
-# Gradients of families by Vecchia's approximation: against differences of the likelihood of plain R, to rounding.
+# Gradients of families with Vecchia's approximation, against differences of the likelihood in plain R, up to rounding.
 
 d <- family_data(40)
-d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
+d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # repeated locations
 free_likelihood <- function(formula, family, covariance, m, fixed = character(), data = d, ...) {
   fit <- gp(formula, data, ~ a + b, covariance, family = family, estimate = "none", neighbours = m, ...)
   names <- fit$outer$parameters$name
@@ -17,7 +17,7 @@ turned <- \(u, range, angle, ratio) {
   a <- angle * pi / 180
   scaled(u %*% cbind(c(sin(a), cos(a)), c(cos(a), -sin(a))), range * c(1, ratio))
 }
-# As gp() takes them and in plain R, without the nugget, which is the last parameter if there is one.
+# The covariances: the argument of gp(), and a function in plain R without the nugget. A nugget is the last parameter.
 covariances <- list(
   matern = list(matern(3/2, 1.1, 0.4) + nugget(0.2), \(p, u) p[1] * matern32(scaled(u, p[2]))),
   nested = list(matern(3/2, 1.1, c(0.4, 0.3)) + exponential(0.3, 0.2) + nugget(0.2),
@@ -66,7 +66,7 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
     expect_equal(state$value, oracle$value(theta), tolerance = 1e-10)
     expected <- exact_differences(oracle$value, theta)
     expect_equal(unname(state$gradient()), expected, tolerance = 1e-8)
-    # C k for the information
+    # the derivatives of C k, which the information needs
     k <- as.vector(rowsum(state$k, likelihood$sets()$of))
     process <- exact_differences(\(p) {
       as.vector(solve(crossprod(oracle_factor(oracle$K(p), oracle$near)), k))
@@ -75,14 +75,14 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
   })
 }
 
-for (name in names(oracle_families())) test_that(paste("with all others as neighbours it is the dense one:", name), {
+for (name in names(oracle_families())) test_that(paste("gradients given all neighbours are the dense ones:", name), {
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
   sample <- d[1:36, ]
-  # the nugget compensates the number added to the variances
+  # the nugget compensates for the number that is added to the variances
   covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
   by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = sample,
-                                  method = method, backend = "cpu") # the exact method needs the CPU
+                                  method = method, backend = "cpu") # the exact method runs on the CPU only
   near <- by("vecchia")
   theta <- near$theta
   found <- near$evaluate(theta)
@@ -93,7 +93,7 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
   expect_equal(found$gradient(), expected, tolerance = 1e-9)
 })
 
-test_that("given parameters have no slope, and do not change other slopes", {
+test_that("given parameters have no derivative, and do not change the other derivatives", {
   by <- \(fixed) free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, fixed, method = "vecchia")
   names <- by(character())$fit$outer$field$parameters$name
   likelihood <- by(names[c(2, 5)])
@@ -103,7 +103,7 @@ test_that("given parameters have no slope, and do not change other slopes", {
   expect_identical(found$information()[c(2, 5), ], 0 * free$information()[c(2, 5), ])
 })
 
-test_that("derivatives of rows can be computed in blocks", {
+test_that("derivatives of the rows can be computed in blocks", {
   likelihood <- free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, method = "vecchia")
   state <- likelihood$evaluate(likelihood$theta)
   state$gradient()
@@ -119,7 +119,7 @@ test_that("derivatives of rows can be computed in blocks", {
   }
 })
 
-test_that("a state does not change when other parameters are evaluated", {
+test_that("a likelihood state does not change when the likelihood is evaluated at other parameters", {
   likelihood <- free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, method = "vecchia")
   told <- \(state) list(state$gradient(), state$information(), state$variances(), state$trend())
   expected <- told(likelihood$evaluate(likelihood$theta))

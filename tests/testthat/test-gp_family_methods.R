@@ -1,4 +1,4 @@
-# Responses, methods and mistakes of fits with a family.
+# Responses and methods of fits with a family, and errors for invalid calls.
 
 withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data()
@@ -18,13 +18,13 @@ test_that("all representations of a binomial response give the same fit", {
                ignore_attr = TRUE, tolerance = 1e-8)
 })
 
-test_that("families of other packages are known", {
+test_that("families of other packages are accepted", {
   ours <- fixed(count ~ w, family = negative_binomial(2))
   skip_if_not_installed("MASS")
   expect_equal(fixed(count ~ w, family = MASS::negative.binomial(2))$loglik, ours$loglik)
 })
 
-test_that("an offset is added to the linear predictor, also of new points", {
+test_that("an offset is added to the linear predictor, also at new points", {
   shifted <- fixed(count ~ w + offset(rep(2, 40)), family = poisson())
   plain <- fixed(count ~ w, family = poisson())
   expect_equal(coef(shifted) + c(2, 0), coef(plain), tolerance = 1e-5)
@@ -34,7 +34,7 @@ test_that("an offset is added to the linear predictor, also of new points", {
   expect_equal(predict(known, at, type = "link") - log(2), predict(known, more[1:3, ], type = "link"))
 })
 
-test_that("a weight of two is an observation twice", {
+test_that("a weight of two has the effect of two equal observations", {
   withr::local_seed(5)
   twice <- rep(1:40, 1 + (1:40 %% 2))
   for (case in list(list(count ~ w, poisson()), list(count ~ w, negative_binomial(1.5)))) {
@@ -45,13 +45,13 @@ test_that("a weight of two is an observation twice", {
   }
 })
 
-test_that("leave-one-out uses the cavity, and is near a fit without the observation", {
+test_that("leave-one-out predictions use the cavity distribution, and are near a fit without the observation", {
   fit <- fixed(count ~ w, family = poisson())
   table <- gp_cv(fit)
   folds <- gp_cv(fit, folds = seq_len(40))
   expect_equal(table$fit, folds$fit, tolerance = 0.05)
   expect_equal(table$log_density, folds$log_density, tolerance = 0.05)
-  # by its definition, for the first observation
+  # the definition of leave-one-out, for the first observation
   W <- fit$latent$terms$weight
   x <- model.matrix(fit)
   K <- covariance_of(d[c("a", "b")], 1.1, 0.4, 0)
@@ -79,7 +79,7 @@ test_that("simulations have the moments of predictions", {
   expect_equal(unname(rowMeans(counts)), predict(fit, at)[1:2], tolerance = 0.05, ignore_attr = TRUE)
 })
 
-test_that("methods have the parameters of the family", {
+test_that("methods of fits return the parameters of the family", {
   withr::local_seed(6)
   counts <- data.frame(x = runif(60, 0, 6))
   counts$y <- sin(counts$x) + 0.1 * rt(60, 3)
@@ -108,7 +108,7 @@ test_that("methods have the parameters of the family", {
   expect_equal(generics::augment(fit)$.fitted, unname(fitted(fit)))
 })
 
-test_that("observations that are missing are left out", {
+test_that("missing observations are omitted", {
   gaps <- transform(d, count = replace(count, 3, NA))
   fit <- fixed(count ~ w, family = poisson(), data = gaps, na.action = na.exclude)
   expect_true(is.na(residuals(fit)[[3]]))
@@ -146,7 +146,7 @@ test_mistakes("kernops_input_error", alist(
   `a size that is negative` = negative_binomial(-1)
 ))
 
-test_that("quantile residuals are normal quantiles of the distribution functions", {
+test_that("quantile residuals are normal quantiles of the distribution function at the observations", {
   withr::local_seed(11)
   d <- data.frame(x = runif(150, 0, 5), trials = sample(1:6, 150, TRUE))
   d$size <- rgamma(150, 4, rate = 4 * exp(-sin(d$x)))
@@ -156,7 +156,7 @@ test_that("quantile residuals are normal quantiles of the distribution functions
   shape <- size$dispersion[["shape"]]
   expected <- qnorm(pgamma(d$size, shape, shape / fitted(size)))
   expect_equal(unname(residuals(size, "quantile")), unname(expected), tolerance = 1e-8)
-  # between the probabilities of the value before and of the value itself
+  # for counts, between the probabilities of values below and up to the observation
   count <- gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())
   p <- pnorm(residuals(count, "quantile"))
   expect_true(all(p >= ppois(d$count - 1, fitted(count)) - 1e-10 & p <= ppois(d$count, fitted(count)) + 1e-10))

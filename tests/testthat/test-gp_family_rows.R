@@ -1,4 +1,4 @@
-# Fits with each family of the table: the Laplace approximation against plain R, and all methods of fits.
+# Fits with each family of the table, against the Laplace approximation in plain R; the methods of these fits.
 
 withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 cases <- oracle_densities()
@@ -7,7 +7,7 @@ d <- family_data(30)
 u <- as.matrix(d[c("a", "b")])
 field <- matern(3/2, 0.8, 0.4) + nugget(0.1)
 
-# Responses drawn from the family, as users give them: y are those of the density.
+# Random responses of the family, in the form in which users give responses.
 drawn <- function(case, family) withr::with_seed(2, {
   eta <- 0.3 + sin(5 * d$a) + 0.3 * d$w
   kind <- family$density$response
@@ -27,7 +27,7 @@ fit_of <- function(k, ...) {
                              estimate = "none", ...))
 }
 
-for (k in seq_along(cases)) test_that(paste("likelihood and gradient are those of plain R:", labels[k]), {
+for (k in seq_along(cases)) test_that(paste("likelihood and gradient agree with plain R:", labels[k]), {
   case <- cases[[k]]
   made <- fit_of(k)
   fit <- made$fit
@@ -73,14 +73,14 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work:", labels[k]),
 })
 
 for (k in which(!vapply(cases, \(case) is.null(case$expected), NA))) {
-  test_that(paste("Vecchia's approximation with all neighbours is the dense one:", labels[k]), {
+  test_that(paste("Vecchia's approximation with all neighbours is exact:", labels[k]), {
     state_by <- function(method, theta, ...) {
       fit <- fit_of(k, method = method, ...)$fit
       kernops:::likelihood_for(fit$response, fit$outer, fit$how)$evaluate(theta %||% (1.1 * fit$outer_theta))
     }
     near <- state_by("vecchia", NULL, neighbours = 29)
     theta <- c(near$field, near$phi, near$beta)
-    # the variances of the places are larger by 1e-9 of them
+    # 1e-9 of the variance is added to the variances of the locations
     dense <- state_by("exact", replace(theta, 3, theta[[3]] + 1e-9 * theta[[1]]))
     expected <- dense$gradient()
     expected[[1]] <- expected[[1]] + 1e-9 * expected[[3]]
@@ -154,7 +154,7 @@ test_that("families of other packages keep their parameters", {
   expect_identical(parameters(inverse.gaussian("log")), parameters(gp_family("inverse_gaussian")))
 })
 
-test_that("families of packages glmmTMB and sdmTMB have their names there", {
+test_that("families have the names that glmmTMB and sdmTMB use", {
   there <- \(name, ...) structure(list(family = name, link = "log", ...), class = "family")
   ours <- \(...) kernops:::as_family(there(...))$name
   expect_identical(ours("nbinom2"), "negative_binomial")
@@ -169,7 +169,7 @@ test_that("families of packages glmmTMB and sdmTMB have their names there", {
   expect_identical(tweedie(1.6), gp_family("tweedie", power = 1.6))
 })
 
-test_that("a censored time agrees with package survival", {
+test_that("censored times agree with package survival", {
   y <- structure(cbind(time = c(1, 2, 3), status = c(1, 0, 1)), class = "Surv", type = "right")
   response <- kernops:::family_response(gp_family("weibull"), y, NULL, 1:3, NULL)
   expect_identical(response$y, c(1, 2, 3))
@@ -195,7 +195,7 @@ test_mistakes("kernops_input_error", alist(
   `one class` = gp(factor(rep(1, 30)) ~ w, d, ~ a + b, field, family = "ordered")
 ))
 
-test_that("limits of probabilities are between 0 and 1, and gaps may be known", {
+test_that("limits of probabilities are between 0 and 1, and differences of ordinal thresholds may be given", {
   g <- withr::with_seed(8, data.frame(x = 1:25, count = rpois(25, 2) * rbinom(25, 1, 0.4)))
   fit <- gp(count ~ 1, g, ~ x, exponential(0.01, 1, fixed = c("variance", "range")), family = "zero_inflated_poisson")
   limits <- confint(fit, "zi", level = 0.9999)
@@ -210,7 +210,7 @@ test_that("limits of probabilities are between 0 and 1, and gaps may be known", 
   d$class <- cut(d$y, 5)
   expect_error(gp(class ~ w, d, ~ a + b, field, family = known, estimate = "none"), "3 classes",
                class = "kernops_input_error")
-  # two classes are successes and failures
+  # two classes are coded as successes and failures
   d$class <- d$present + 1
   binary <- gp(present ~ w, d, ~ a + b, field, family = binomial("probit"), estimate = "none")
   ordered <- gp(class ~ w, d, ~ a + b, field, family = gp_family("ordered", link = "probit"), estimate = "none")

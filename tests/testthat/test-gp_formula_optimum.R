@@ -1,7 +1,7 @@
-# Optima of covariances given by formulas, and of ranges far above the extent of the data. The oracle is a dense
-# likelihood in plain R.
+# Optima of covariances that are given by formulas, and of ranges far above the extent of the data. The oracle is a
+# dense likelihood in plain R.
 
-# The largest log-likelihood that optim() finds from several starts s; matrix_of(s) is the covariance matrix.
+# The largest log-likelihood that optim() finds from several starting values s; matrix_of(s) is the covariance matrix.
 best_by_optim <- function(y, matrix_of, starts) {
   value <- function(s) {
     root <- tryCatch(chol(matrix_of(s)), error = \(e) NULL)
@@ -16,7 +16,7 @@ best_by_optim <- function(y, matrix_of, starts) {
 
 drawn <- function(K, noise) drop(rnorm(nrow(K)) %*% chol(K + diag(1e-10, nrow(K)))) + rnorm(nrow(K), sd = sqrt(noise))
 
-test_that("a slope may be of either sign and in any unit, whatever its start", {
+test_that("a slope in a formula may have either sign and any unit, whatever its starting value", {
   sd_of_depth <- paste("v * Exp(a * (Elem(x, 2) + Elem(y, 2)) -",
                        "Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)")
   for (unit in c(1, 1e3, 1e-3)) for (slope in c(-1.5, 1.5)) {
@@ -69,14 +69,14 @@ test_that("starting values far from the scales of coordinates and covariates are
     d$depth <- unit * depth
     suppressWarnings(gp(z ~ 1, d, ~ x + y + depth, covariance(of_depth, start, positive = c("v", "r")) + nugget()))
   }
-  # the covariance underflows or overflows, is constant, is that of noise
+  # starting values for which the covariance underflows or overflows, is constant, or is that of noise
   expect_gt(fitted(list(v = 50, a = -1, r = 3), unit = 1000)$loglik, best - 0.01)
   expect_gt(fitted(list(v = 1, a = 1, r = 0.2), unit = 1e5)$loglik, best - 0.01)
   expect_gt(fitted(list(v = 1, a = 0.1, r = 1e7))$loglik, best - 0.01)
   expect_gt(fitted(list(v = 1, a = 0.1, r = 1e-7))$loglik, best - 0.01)
 })
 
-test_that("many observations end where a search from the truth ends, with their nugget", {
+test_that("for many observations and a nugget, the search ends where a search from the truth ends", {
   skip_on_cran()
   of_depth <- paste("v * Exp(a * (Elem(x, 2) + Elem(y, 2))) *",
                     "Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)")
@@ -106,11 +106,11 @@ test_that("the search does not depend on the unit of the response", {
   }
 })
 
-test_that("ranges may be far longer than the data", {
+test_that("ranges may be far longer than the extent of the data", {
   withr::local_seed(1)
   d <- data.frame(a = runif(80), b = runif(80), c = runif(80))
   noise <- rnorm(80, sd = 0.02)
-  along <- function(y, s, correlation) { # s: variance, a range for each coordinate, nugget, all logarithms
+  along <- function(y, s, correlation) { # s: logarithms of the variance, a range for each coordinate, and the nugget
     h <- as.matrix(dist(as.matrix(d[seq_len(length(s) - 2)]) %*% diag(exp(-s[-c(1, length(s))]), length(s) - 2)))
     exp(s[[1]]) * correlation(h) + diag(exp(s[[length(s)]]), 80)
   }
@@ -124,13 +124,13 @@ test_that("ranges may be far longer than the data", {
   }
   y <- sin(5 * d$a) + cos(4 * d$b) + noise # c has no effect
   check(y, suppressWarnings(gp(y ~ 1, d, ~ a + b + c, matern(3/2, ard = TRUE) + nugget())), matern32)
-  y <- sin(6 * d$a) + 3 * d$b + noise # a straight line along b
+  y <- sin(6 * d$a) + 3 * d$b + noise # a linear function of b
   check(y, suppressWarnings(gp(y ~ 1, d, ~ a + b, squared_exponential(ard = TRUE) + nugget())), gaussian)
-  y <- 2 * d$a + noise # one range
+  y <- 2 * d$a + noise # a single range
   check(y, suppressWarnings(gp(y ~ 1, d, ~ a, matern(3/2) + nugget())), matern32)
 })
 
-test_that("a coordinate without an effect is reported: its range ends at the bound", {
+test_that("a warning reports a coordinate without an effect, whose range ends at the bound", {
   withr::local_seed(1)
   d <- data.frame(a = runif(80), b = runif(80))
   d$z <- sin(8 * d$a) + rnorm(80, sd = 0.1)

@@ -1,6 +1,6 @@
 # Cross-validation and searches from several starts give the same results under any future::plan().
 
-# body() under each plan: two processes of this machine, and two that are reached as hosts of a cluster.
+# Calls body() under each plan: two processes of this machine, and two processes that are reached as hosts of a cluster.
 under_plans <- function(body) {
   skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
@@ -37,7 +37,7 @@ test_that("folds and starts run in other processes", {
   })
 })
 
-test_that("starts of a subset are searched in other processes", {
+test_that("searches from the starts of a subset run in other processes", {
   more <- withr::with_seed(2, smooth_case(120))
   small <- gp_control(subset = 60, starts = 3)
   fit <- gp(z ~ 1, more, ~ a + b, control = small)
@@ -45,7 +45,7 @@ test_that("starts of a subset are searched in other processes", {
                                            info = plan))
 })
 
-test_that("sums over sets are distributed over other processes, which keep their sets", {
+test_that("sums over conditioning sets are distributed over other processes, which keep their sets", {
   many <- withr::with_seed(3, smooth_case(3000))
   fitted <- \(...) gp(z ~ w, many, ~ a + b, matern(3/2) + nugget(), "vecchia", ...)
   expect_same <- \(plan) {
@@ -95,14 +95,14 @@ test_that("predictions from near observations are distributed over other process
     expect_length(predict(fits[[1]], new[0, ]), 0)
   })
   few <- list(data = list(y = 1:1e6), vecchia = list(local = 100), how = list(backend = "auto"))
-  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # less than the transfer of the observations takes
+  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # faster than the transfer of the observations
   expect_true(kernops:::worth_predicting_elsewhere(few, 1e4))
   few$how$backend <- "cuda"
   expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))
 })
 
-test_that("sums are computed in this process if they are short or other processes have no more cores", {
-  expect_false(kernops:::worth_sharing(1e7, 30)) # no other processes
+test_that("sums are computed in this process if they are short, or if the other processes have no more cores", {
+  expect_false(kernops:::worth_sharing(1e7, 30)) # there are no other processes
   under_plans(function(plan) {
     expect_false(kernops:::worth_sharing(1e4, 30), info = plan)
     cores <- min(2, parallel::detectCores())
@@ -129,21 +129,21 @@ test_that("if a process dies, kernops raises an error, and R stays usable", {
     expect_match(conditionMessage(error), "killed")
   }
   kill <- \(k) if (k == 2) tools::pskill(Sys.getpid(), tools::SIGKILL)
-  # during the computation of the process
+  # the process dies during its computation
   future::plan("multisession", workers = 2)
   expect_dead(kernops:::lapply_future(1:3, kill))
   expect_dead(gp_cv(fit, folds = 4)) # the process is still dead
   future::plan("sequential")
   future::plan("multisession", workers = 2)
   expect_equal(gp_cv(fit, folds = 4), sequential)
-  # between two calls
+  # processes die between two calls
   pids <- unlist(kernops:::lapply_future(1:2, \(k) Sys.getpid()))
   tools::pskill(pids, tools::SIGKILL)
   Sys.sleep(0.5)
   expect_dead(gp(z ~ w, case, ~ a + b))
   expect_equal(with_kernops(threads = 1, predict(fit, case[1:3, ])), predict(fit, case[1:3, ]))
   future::plan("sequential")
-  # processes that share memory with this one
+  # processes that share memory with this process
   skip_if_not(future::supportsMulticore())
   future::plan("multicore", workers = 2)
   expect_dead(kernops:::future_each(1:2, kill))

@@ -1,4 +1,4 @@
-# The exact and the iterative method on a GPU against those of the CPU.
+# The exact and the iterative method on a GPU, against the CPU.
 
 data_of <- function(n) {
   withr::local_seed(n)
@@ -13,7 +13,7 @@ skip_unless_exact <- function() {
   skip_if(nzchar(kernops:::factor_problem("cuda")))
 }
 
-test_that("likelihood, gradient and information agree with the CPU", {
+test_that("likelihood, gradient and information of the exact method agree with the CPU", {
   skip_unless_exact()
   for (n in c(31, 300, 1500)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     fit <- kriged(n, backend = "cpu", known = list(noise = if (profile) 0 else 0.02), weights = 1 + (1:n) / n)
@@ -27,7 +27,7 @@ test_that("likelihood, gradient and information agree with the CPU", {
   }
 })
 
-test_that("large matrices are factorised by halves", {
+test_that("large matrices are factorised recursively by halves", {
   skip_unless_exact()
   skip_if(emulated(), "takes hours without a GPU")
   n <- 18000
@@ -75,7 +75,7 @@ test_that("a saved fit gives the same predictions with and without a GPU", {
   expect_equal(predict(read(kriged(60, backend = "cuda")), new, se.fit = TRUE), expected, tolerance = 1e-8)
 })
 
-test_that("errors explain a matrix that is not positive definite, or too large", {
+test_that("errors explain that a matrix is not positive definite or is too large", {
   skip_unless_exact()
   close <- transform(data_of(50), a = a / 1e6, b = b / 1e6)
   expect_error(kriged(data = close, covariance = squared_exponential(1, 10), backend = "cuda"),
@@ -100,7 +100,7 @@ test_that("the gradient and the information of the iterative method agree with t
   }
 })
 
-test_that("without probes, there are predictions, but no likelihood", {
+test_that("without probes, the iterative method has predictions, but no likelihood", {
   exact <- kriged(200, backend = "cpu")
   new <- data_of(20)
   for (backend in backends()) {

@@ -14,7 +14,7 @@ fit_days <- function(formula = y ~ w, ...) {
   do.call("gp", list(formula, quote(days), ~ a + b, given(), group = ~ day, estimate = "none", ...))
 }
 
-test_that("with a known trend, the log-likelihood is the sum of those of the groups", {
+test_that("with a known trend, the log-likelihood is the sum of the log-likelihoods of the groups", {
   fit <- fit_days(known = list(beta = c(0, 3)))
   each <- vapply(split(days, days$day), \(d) {
     oracle_likelihood(covariance_of(d[c("a", "b")]), d$y - 3 * d$w, matrix(0, nrow(d), 0))$value
@@ -23,7 +23,7 @@ test_that("with a known trend, the log-likelihood is the sum of those of the gro
   expect_length(kernops:::factor_of(fit), 4)
 })
 
-test_that("likelihood, gradient and kriging agree with dense algebra, whatever the method", {
+test_that("likelihood, gradient and kriging agree with dense algebra, by each method", {
   K <- within_days(days, days) + diag(0.05, 60)
   X <- model.matrix(y ~ w, days)
   k0 <- within_days(days, fresh)
@@ -47,7 +47,7 @@ test_that("likelihood, gradient and kriging agree with dense algebra, whatever t
   expect_equal(unseen$process, 0)
 })
 
-test_that("neighbours come from the same group", {
+test_that("neighbours are in the same group", {
   given_trend <- list(known = list(beta = c(0, 3)), method = "vecchia", neighbours = 4, ordering = "coordinate")
   fit <- do.call(fit_days, given_trend)
   each <- lapply(split(days, days$day), \(d) {
@@ -84,7 +84,7 @@ test_that("leave-one-out, folds, blocks and local kriging stay within groups", {
   expect_equal(block(both), block(alone), tolerance = 1e-9)
 })
 
-test_that("draws of different groups are independent, and those of one group are as without groups", {
+test_that("draws of different groups are independent, and draws within a group agree with draws without groups", {
   fit <- fit_days(known = list(beta = c(0, 3)))
   for (fit in list(fit, update(fit, method = "vecchia"), update(fit, exact_limit = 1, method = "exact"))) {
     draws <- simulate(fit, 4000, seed = 1, newdata = fresh, conditional = FALSE) - 3 * fresh$w
@@ -94,7 +94,7 @@ test_that("draws of different groups are independent, and those of one group are
   expect_equal(rowMeans(given), predict(fit_days(), fresh), tolerance = 0.05)
 })
 
-test_that("estimates, given by any name of the groups, agree with many fits with one likelihood", {
+test_that("estimates agree with the joint likelihood of separate fits, whatever the names of the groups", {
   withr::local_seed(5)
   d <- data.frame(x = rep(seq(0, 1, length.out = 25), 8), site = rep(1:8, each = 25))
   d$y <- unlist(lapply(1:8, \(k) t(chol(exp(-as.matrix(dist(d$x[1:25])) / 0.3) + diag(0.1, 25))) %*% rnorm(25)))
@@ -123,7 +123,7 @@ test_that("an intrinsic field needs a constant for each group", {
   expect_equal(both[[1]], both[[2]], tolerance = 1e-9)
 })
 
-test_that("plots, tables and saved fits have the groups", {
+test_that("plots, tables and saved fits contain the groups", {
   fit <- fit_days()
   expect_output(print(fit), "4 (day), independent fields", fixed = TRUE)
   expect_output(print(summary(fit)), "Groups: 4", fixed = TRUE)

@@ -1,4 +1,4 @@
-# Indicator kriging, against package gstat with the correction in plain R.
+# Indicator kriging, against package gstat with corrections of the order in plain R.
 
 seen <- withr::with_seed(91, smooth_case(70, noise = 0.4))
 new <- withr::with_seed(92, data.frame(a = runif(40), b = runif(40)))
@@ -7,11 +7,11 @@ covariance <- spherical(0.2, 0.4) + nugget(0.02)
 fits <- gp_indicator(z ~ 1, seen, ~ a + b, cuts, covariance, estimate = "none")
 corrected <- function(p) {
   p <- pmin(pmax(p, 0), 1)
-  # cummax() up, and cummin() down
+  # the average of the upward correction by cummax() and the downward correction by cummin()
   (cummax(p) + rev(cummin(rev(p)))) / 2
 }
 
-test_that("probabilities agree with gstat, in order", {
+test_that("probabilities agree with gstat after the correction of their order", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen
@@ -29,7 +29,7 @@ test_that("probabilities agree with gstat, in order", {
   }
 })
 
-test_that("quantiles are interpolated, and missing beyond the cut-offs", {
+test_that("quantiles are interpolated between the cut-offs, and missing beyond the cut-offs", {
   ours <- predict(fits, new, probs = c(0.3, 0.5))
   for (row in 1:40) {
     below <- unlist(ours[row, 1:4])
@@ -42,7 +42,7 @@ test_that("quantiles are interpolated, and missing beyond the cut-offs", {
   }
 })
 
-test_that("maps stay maps, and fits are estimated for each cut-off", {
+test_that("predictions of maps are maps, and fits are estimated for each cut-off", {
   free <- exponential() + nugget(0.02, fixed = "variance")
   estimated <- gp_indicator(z ~ 1, seen, ~ a + b, c(0, 0.5), free)
   expect_output(print(estimated), "up to 0.5")

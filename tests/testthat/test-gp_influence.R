@@ -1,4 +1,5 @@
-# Leverages, standardised residuals and Cook's distances against lm(), glm(), deletion and plain matrices.
+# Leverages, standardised residuals and Cook's distances, against lm(), glm(), fits without an observation and dense
+# matrices.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(40), w = rnorm(40))
@@ -25,7 +26,7 @@ test_that("influence measures without a field agree with glm()", {
     expect_equal(rstandard(fit), rstandard(peer), tolerance = 1e-4)
     expect_equal(cooks.distance(fit), cooks.distance(peer), tolerance = 1e-4)
   }
-  # the observed information of a link that is not canonical
+  # for a link that is not canonical, the observed information is used
   fit <- gp(size ~ w, d, ~ x, exponential(1e-10, 0.3), family = gp_family("Gamma", shape = 3, link = "log"),
             estimate = "none")
   weight <- 3 * d$size / fitted(fit)
@@ -50,7 +51,7 @@ test_that("influence measures with a field agree with dense matrices, and with f
   expect_equal(cooks.distance(fit)[[7]], as.numeric(change %*% solve(vcov(fit), change)) / 2, tolerance = 1e-8)
 })
 
-test_that("several variables, repeated points, missing values and fits without noise have influence measures", {
+test_that("influence measures work with several variables, repeated points, missing values and fits without noise", {
   both <- gp(cbind(y, z) ~ 1, transform(d, z = replace(w, 3, NA)), ~ x, estimate = "none", na.action = na.pass,
              covariance = lmc(matern(3/2, range = 0.3), nugget(), sills = list(diag(2), diag(c(0.1, 0.2)))))
   alone <- gp(y ~ 1, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none")
@@ -69,7 +70,7 @@ test_that("several variables, repeated points, missing values and fits without n
   expect_true(all(is.na(cooks.distance(gp(y ~ 0, d, ~ x, nugget(1), estimate = "none")))))
 })
 
-test_that("Vecchia's approximation with all observations as neighbours agrees", {
+test_that("influence measures by Vecchia's approximation with all neighbours agree with the exact method", {
   exact <- gp(y ~ w, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none", method = "exact")
   near <- gp(y ~ w, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none", method = "vecchia", neighbours = 39)
   for (f in list(hatvalues, rstandard, cooks.distance)) expect_equal(f(near), f(exact), tolerance = 1e-6)

@@ -1,4 +1,4 @@
-# Packages insight and performance get the numbers of lm() and glm() from fits without a field.
+# Packages insight and performance: the numbers for fits without a field are those for lm() and glm().
 
 skip_if_not_installed("insight")
 d <- withr::with_seed(1, {
@@ -37,7 +37,7 @@ test_that("insight describes a fit as it describes fits of lm() and glm()", {
   expect_identical(insight::find_random(effects)$random, "g")
 })
 
-test_that("scales of residuals are those of lm() and glm()", {
+test_that("the scales of residuals agree with lm() and glm()", {
   for (name in names(peers)) with(peers[[name]], {
     expect_equal(insight::get_deviance(fit), deviance(peer), tolerance = 1e-5)
     expect_equal(insight::get_sigma(fit), insight::get_sigma(peer), tolerance = 1e-5, ignore_attr = TRUE)
@@ -61,7 +61,7 @@ test_that("performance tests dispersion and variances as for lm() and glm()", {
   expect_error(predict(peers$binary$fit, re.form = NA), class = "kernops_input_error")
 })
 
-test_that("performance measures errors on the scale of the formula", {
+test_that("performance computes errors on the scale of the formula", {
   skip_if_not_installed("performance")
   for (name in names(peers)) with(peers[[name]], {
     off <- residuals(peer, "response")

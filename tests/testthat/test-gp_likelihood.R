@@ -1,4 +1,5 @@
-# Likelihoods as formulas: fits are those of the families of the same density, and mistakes are errors.
+# Likelihoods given as formulas: fits agree with those of families with the same density, and invalid formulas are
+# errors.
 
 withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data(30)
@@ -12,7 +13,7 @@ same_fits <- function(formula, ours, family, scale = 1) {
   expect_equal(residuals(one), residuals(other) * scale, tolerance = 1e-5)
 }
 
-test_that("a formula is the family with its density", {
+test_that("a fit with a formula agrees with the fit of the family that has this density", {
   same_fits(count ~ w, likelihood("y * Log(mu) - mu - Lgamma(y + 1)", y = "count"), poisson())
   same_fits(size ~ w, likelihood("k * (Log(k / mu) - y / mu) + (k - 1) * Log(y) - Lgamma(k)", list(k = 2.5),
                                  y = "positive", fixed = "k"), gp_family("Gamma", shape = 2.5),
@@ -26,7 +27,7 @@ test_that("a formula is the family with its density", {
   }
 })
 
-test_that("parameters are estimated, and predictions use the functions", {
+test_that("parameters of a formula are estimated, and predictions use the functions that the user gives", {
   ours <- likelihood("LgammaDiff(s, y) - Lgamma(y + 1) - y * Softplus(Log(s) - eta) - s * Softplus(eta - Log(s))",
                      list(s = 1), y = "count", variance = \(mu, phi) mu + mu^2 / phi[["s"]],
                      draw = \(eta, phi) rnbinom(length(eta), phi[["s"]], mu = exp(eta)))
@@ -42,13 +43,13 @@ test_that("parameters are estimated, and predictions use the functions", {
   expect_equal(residuals(one, "pearson"), residuals(other, "pearson"), tolerance = 1e-2)
 })
 
-test_that("an information makes a density that is not concave a likelihood", {
+test_that("a density that is not concave is accepted with an information", {
   cauchy <- likelihood("-Log(pi * s) - Log1p(Square((y - eta) / s))", list(s = 0.5), information = "0.5 / Square(s)",
                        fixed = "s")
   same_fits(y ~ w, cauchy, student(1, 0.5))
 })
 
-test_that("probabilities that do not sum to 1 are a warning", {
+test_that("a warning reports probabilities that do not sum to 1", {
   expect_warning(likelihood("y * eta - Exp(eta)", y = "count"), "sum to", class = "kernops_not_normalised")
 })
 

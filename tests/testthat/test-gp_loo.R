@@ -1,4 +1,4 @@
-# Packages loo and posterior: densities by refits and plain formulas.
+# Packages loo and posterior: leave-one-out densities, against refits and formulas in plain R.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = sort(runif(30)))
@@ -6,7 +6,7 @@ d <- withr::with_seed(1, {
 })
 field <- matern(3/2, 1, 0.3) + nugget(0.1)
 
-test_that("loo() has the densities of observations given the others", {
+test_that("loo() has the density of each observation given the others", {
   skip_if_not_installed("loo")
   fit <- gp(y ~ 1, d, ~ x, field, estimate = "none")
   one_by_one <- vapply(1:30, function(i) {
@@ -24,14 +24,14 @@ test_that("loo() has the densities of observations given the others", {
   expect_error(loo::loo(fit, typo = 1), class = "kernops_input_error")
 })
 
-test_that("loo() of a transformed response is on the scale of the response", {
+test_that("loo() is on the scale of the response if the response is transformed", {
   skip_if_not_installed("loo")
   logged <- gp(y ~ 1, d, ~ x, field, estimate = "none")
   fit <- gp(exp(y) ~ 1, d, ~ x, field, estimate = "none", transform = "log")
   expect_equal(loo::loo(fit)$pointwise[, 1], loo::loo(logged)$pointwise[, 1] - d$y)
 })
 
-test_that("posterior draws have their leave-one-out densities, and the formats of package posterior", {
+test_that("posterior draws have leave-one-out densities, and are converted to the formats of package posterior", {
   prior <- list(range = pc_range(0.1), variance = pc_sd(3), nugget = pc_sd(1))
   draws <- suppressWarnings(gp_posterior(gp(y ~ 1, d, ~ x, matern(3/2) + nugget(), prior = prior), 40))
   if (requireNamespace("loo", quietly = TRUE)) {
@@ -51,7 +51,7 @@ test_that("posterior draws have their leave-one-out densities, and the formats o
   expect_equal(unclass(posterior::as_draws_matrix(draws))[, 1], as.data.frame(draws)[[1]], ignore_attr = TRUE)
 })
 
-test_that("as_draws() of a fit names gp_posterior()", {
+test_that("as_draws() of a fit recommends gp_posterior()", {
   skip_if_not_installed("posterior")
   fit <- gp(y ~ 1, d, ~ x, field, estimate = "none")
   error <- expect_error(posterior::as_draws(fit), class = "kernops_input_error")

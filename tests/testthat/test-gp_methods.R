@@ -1,4 +1,4 @@
-# Methods of a fit of gp(): printing, plots, coefficients, draws; and a saved fit can be loaded.
+# Methods of fits of gp(): printing, plots, coefficients and draws; saved fits.
 
 test_that("a fit leaves R's random numbers unchanged", {
   d <- withr::with_seed(22, smooth_case(40))
@@ -14,7 +14,7 @@ test_that("a fit leaves R's random numbers unchanged", {
   expect_identical(.Random.seed, before)
 })
 
-test_that("settings may be a list", {
+test_that("the control settings may be a list", {
   withr::local_seed(24)
   d <- smooth_case(30)
   by_list <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", method = "iterative", control = list(probes = 4))
@@ -57,7 +57,7 @@ test_that("a saved fit gives the same predictions in a new session", {
   }
 })
 
-test_that("every picture can be drawn", {
+test_that("every kind of plot can be drawn", {
   withr::local_seed(12)
   d <- smooth_case(40)
   file <- withr::local_tempfile(fileext = ".pdf")
@@ -75,12 +75,12 @@ test_that("every picture can be drawn", {
   expect_gt(file.size(file), 1000)
 })
 
-test_that("the drawn field beside a trend of the coordinates is that of predict()", {
+test_that("the drawn field of a fit with a trend of the coordinates agrees with predict()", {
   withr::local_seed(38)
   d <- transform(smooth_case(40), h = a + 1)
   grDevices::pdf(NULL)
   withr::defer(grDevices::dev.off())
-  # what is drawn on, by the calls of the display list
+  # the names of the graphical primitives that a plot draws, from the display list
   drawn <- function(fit) {
     grDevices::dev.control("enable")
     plot(fit, "field", n = 200)
@@ -100,7 +100,7 @@ test_that("the drawn field beside a trend of the coordinates is that of predict(
   curve <- kernops:::panels_of(fit, "field", 20, 0.9, TRUE, NULL, list())[[1]]$curves
   expect_equal(curve[-1], predict(fit, data.frame(a = curve$x), interval = "confidence", level = 0.9),
                ignore_attr = "row.names")
-  # other variables, even if by the name of a coordinate
+  # the trend uses other variables, one of them with the name of a coordinate
   off <- as.matrix(transform(d, a = a + rnorm(40))[c("a", "b")])
   for (fit in list(gp(z ~ h, d, ~ a + b, given(), estimate = "none"), gp(z ~ a, d, off, given(), estimate = "none"))) {
     expect_false("C_raster" %in% drawn(fit))

@@ -1,25 +1,25 @@
-# microscale(): a nugget that belongs to the field, against noise, package gstat and plain R.
+# microscale(), a nugget that belongs to the field, against noise, package gstat and plain R.
 
 seen <- withr::with_seed(71, smooth_case(60, noise = 0.3))
 new <- withr::with_seed(72, data.frame(a = runif(15), b = runif(15), w = rnorm(15)))
 in_field <- \(...) matern(3/2, 1.3, 0.4) + microscale(0.05)
 fits <- function(covariance, formula = z ~ w, ...) gp(formula, seen, ~ a + b, covariance, estimate = "none", ...)
 
-test_that("away from observations, new observations include the microscale variation", {
+test_that("predictions of new observations include the microscale variation, except at observed locations", {
   for (method in c("exact", "vecchia", "iterative")) {
     settings <- gp_control(neighbours = 59, cg_tol = 1e-12, probes = 0)
     field <- fits(in_field(), method = method, control = settings)
     noise <- fits(given(), method = method, control = settings)
     expect_equal(predict(field, new, se.fit = TRUE, interval = "confidence"),
                  predict(noise, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5, info = method)
-    # at observations the field is what was observed
+    # at observed locations, the field equals the observation
     here <- predict(field, seen[1:20, ], se.fit = TRUE, interval = "confidence")
     expect_equal(here$fit, seen$z[1:20], tolerance = 1e-6)
     expect_lt(max(here$se.fit), 1e-3, label = paste("the largest standard error of", method))
   }
 })
 
-test_that("means over blocks have neither nugget nor microscale variation, as in gstat", {
+test_that("means over blocks contain neither the nugget nor the microscale variation, as in gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen
@@ -39,7 +39,7 @@ test_that("means over blocks have neither nugget nor microscale variation, as in
                tolerance = 1e-8)
 })
 
-test_that("without a nugget, microscale variation has the estimate of a nugget", {
+test_that("without a nugget, microscale variation has the estimate that a nugget has", {
   noise <- gp(z ~ w, seen, ~ a + b, matern(3/2) + nugget())
   field <- gp(z ~ w, seen, ~ a + b, matern(3/2) + microscale())
   expect_equal(as.numeric(logLik(field)), as.numeric(logLik(noise)), tolerance = 1e-6)
@@ -48,7 +48,7 @@ test_that("without a nugget, microscale variation has the estimate of a nugget",
   expect_equal(as.numeric(logLik(near)), as.numeric(logLik(noise)), tolerance = 1e-4)
 })
 
-test_that("with several observations at a location, both are estimated", {
+test_that("with several observations at a location, the nugget and the microscale variation are both estimated", {
   twice <- rbind(seen, withr::with_seed(73, transform(seen, z = z + rnorm(60, sd = 0.2))))
   fit <- gp(z ~ 1, twice, ~ a + b, matern(3/2) + microscale() + nugget())
   theta <- coef(fit, "covariance")
@@ -62,7 +62,7 @@ test_that("with several observations at a location, both are estimated", {
   expect_equal(found$value, deviance(fit), tolerance = 1e-6)
 })
 
-test_that("draws have one value of microscale variation at each location", {
+test_that("draws have a single value of microscale variation at each location", {
   fit <- fits(matern(3/2, 0.001, 0.4) + microscale(1), z ~ 0, known = list(beta = 0))
   at <- rbind(new, new)
   for (limit in c(1e4, 10)) {

@@ -1,4 +1,4 @@
-# Odd data: the right answer, or an error that says which rows or parameters.
+# Unusual data give the right answer, or an error that says which rows or parameters are the cause.
 
 odd <- local({
   withr::local_seed(1)
@@ -8,7 +8,7 @@ flat <- transform(odd, z = 3)
 twice <- rbind(odd, odd[c(2, 5), ])
 known <- matern(3/2, 1, 0.5)
 
-test_that("one point, a constant and n = p have an answer when the covariance is known", {
+test_that("a single point, a constant response and n = p give an answer if the covariance is known", {
   one <- gp(z ~ 0, odd[1, ], ~ a + b, known, estimate = "none")
   expect_equal(unname(predict(one, odd[1, ])), odd$z[1])
   expect_equal(one$loglik, dnorm(odd$z[1], log = TRUE))
@@ -19,30 +19,30 @@ test_that("one point, a constant and n = p have an answer when the covariance is
   expect_equal(unname(residuals(full)), c(0, 0))
 })
 
-test_that("without a nugget the field goes through the observations", {
+test_that("without a nugget, the predicted field passes through the observations", {
   fit <- gp(z ~ 1, odd, ~ a + b, known, estimate = "none")
   at <- predict(fit, se.fit = TRUE)
   expect_equal(at$fit, odd$z)
   expect_lt(max(at$se.fit), 1e-6)
 })
 
-test_that("with a nugget, observations at one point are averaged", {
+test_that("with a nugget, observations at the same point are averaged", {
   fit <- gp(z ~ 1, twice, ~ a + b, known + nugget(0.1), estimate = "none")
   expect_false(anyNA(predict(fit, se.fit = TRUE)$se.fit))
 })
 
-test_that("a parameter at its bound is named", {
+test_that("a warning names a parameter that ends at its bound", {
   withr::local_seed(2)
   d <- data.frame(a = 1:40, z = sin(1:40 / 6) + rnorm(40, sd = 0.01))
   expect_warning(gp(z ~ 1, d, ~ a, covariance = rational_quadratic() + nugget()), class = "kernops_at_bound", "shape")
 })
 
-test_that("an interrupted search warns", {
+test_that("a search that ends early gives a warning", {
   withr::local_seed(3)
   expect_warning(gp(z ~ 1, smooth_case(60), ~ a + b, control = gp_control(maxit = 1)), class = "kernops_not_converged")
 })
 
-test_that("a singular covariance names a row", {
+test_that("the error for a singular covariance matrix names a row", {
   fit <- function() gp(z ~ 1, data.frame(a = seq(0, 1, length.out = 60), z = rnorm(60)), ~ a,
                        squared_exponential(1, 50), estimate = "none")
   error <- expect_error(fit(), class = "kernops_singular_error")

@@ -6,7 +6,7 @@ squares_to <- function(u, point) {
   total
 }
 
-# The m nearest of the first last[i] rows of u for row i of the queries; order() leaves ties by row.
+# For row i of the queries, the m nearest of the first last[i] rows of u; ties are in the order of rows.
 search_all <- function(queries, u, m, last) {
   one <- function(i) {
     seen <- order(squares_to(u[seq_len(last[[i]]), , drop = FALSE], queries[i, ]))
@@ -54,7 +54,7 @@ test_that("neighbours of other points agree with a search through all pairs", {
   expect_identical(dim(nearest_points(matrix(0, 0, 2), uniform(3, 2), 2)), c(2L, 0L))
 })
 
-test_that("stored points, and some of these, have the neighbours of a single search", {
+test_that("a stored tree, also with selected points, gives the neighbours of a single search", {
   withr::local_seed(1)
   u <- uniform(700, 3)
   held <- search_tree(u)
@@ -71,7 +71,7 @@ test_that("stored points, and some of these, have the neighbours of a single sea
   expect_error(ordered_neighbours(u, 9, of = 701L), class = "kernops_input_error")
 })
 
-test_that("in the max-min ordering each point is the farthest from those before it", {
+test_that("in the max-min ordering, each point is the one farthest from the earlier points", {
   for_each_cloud(function(u, info) {
     order <- vecchia_order(u)
     to_mean <- squares_to(u, colMeans(u))
@@ -81,13 +81,13 @@ test_that("in the max-min ordering each point is the farthest from those before 
   expect_identical(vecchia_order(as.matrix(expand.grid(0:4, 0:4)) + 0)[1:6], c(13L, 1L, 5L, 21L, 25L, 3L))
 })
 
-test_that("duplicated points come last in the max-min ordering", {
+test_that("duplicated points are last in the max-min ordering", {
   withr::local_seed(1)
   u <- uniform(100, 2)[c(1:100, 7, 3, 7), ]
   expect_setequal(vecchia_order(u)[101:103], c(101, 102, 103))
 })
 
-test_that("the orderings as given, by coordinate and at random agree with their definitions", {
+test_that("the given, coordinate and random orderings agree with their definitions", {
   withr::local_seed(1)
   u <- matrix(sample(0:3, 60, TRUE) + 0, 20)
   expect_identical(vecchia_order(u, "given"), 1:20)
@@ -108,7 +108,7 @@ test_that("the number of threads has no effect", {
   expect_identical(with_kernops(vecchia_order(u), threads = 3), with_kernops(vecchia_order(u), threads = 1))
 })
 
-# Points are chosen in regions of some 16,000 of them.
+# Max-min orderings choose points in regions of about 16,000 points.
 test_that("choosing points in several regions in parallel gives the order of a single thread", {
   withr::local_seed(2)
   clouds <- list(matrix(runif(8e4), 4e4), matrix(sample(0:150, 8e4, TRUE) + 0, 4e4), matrix(rnorm(4e4)^3))
@@ -125,8 +125,9 @@ test_that("choosing points in several regions in parallel gives the order of a s
   }
 })
 
-# Upper nodes of a tree are divided by all threads in pieces of some 16,000 points, and large nodes by counts of values.
-test_that("trees of many points have the nearest of all pairs, with any number of threads", {
+# All threads together divide the upper nodes of a tree, in pieces of about 16,000 points, and large nodes by counts of
+# values.
+test_that("trees of many points give the nearest points of all pairs, with any number of threads", {
   withr::local_seed(3)
   n <- 4e4
   clouds <- list(
@@ -144,7 +145,7 @@ test_that("trees of many points have the nearest of all pairs, with any number o
   }
 })
 
-test_that("coordinates of any size have an order", {
+test_that("points whose coordinates are of any size can be ordered", {
   withr::local_seed(1)
   for (size in c(1e-200, 1e200)) {
     graph <- gp_neighbours(size * uniform(50, 2), 5)
@@ -152,7 +153,7 @@ test_that("coordinates of any size have an order", {
   }
 })
 
-test_that("the graph has rows of the points by their positions in the ordering", {
+test_that("the rows of a neighbour graph are positions in the ordering", {
   withr::local_seed(1)
   u <- uniform(80, 2)
   for (ordering in c("maxmin", "given")) {
@@ -166,7 +167,7 @@ test_that("the graph has rows of the points by their positions in the ordering",
   expect_identical(gp_neighbours(u[, 1], 7), gp_neighbours(u[, 1, drop = FALSE], 7))
 })
 
-test_that("there are at most as many neighbours as earlier points", {
+test_that("a point has at most as many neighbours as earlier points", {
   withr::local_seed(1)
   u <- uniform(6, 2)
   expect_identical(gp_neighbours(u, 1e9), gp_neighbours(u, 5))
@@ -174,14 +175,14 @@ test_that("there are at most as many neighbours as earlier points", {
   expect_identical(gp_neighbours(u[1, , drop = FALSE])[1:2], list(order = 1L, neighbours = matrix(0L, 0, 1)))
 })
 
-# ---- the distance that belongs to a covariance ----
+# ---- the distance that a covariance implies for neighbours ----
 
 seen_by <- function(covariance, u) {
   model <- kernops:::covariance_model(covariance, ncol(u))
   neighbour_coordinates(model, model$parameters$value, u)
 }
 
-test_that("a single stationary covariance falls with the distance of its coordinates", {
+test_that("for a single stationary covariance, the implied distance is that in its scaled coordinates", {
   withr::local_seed(1)
   u <- uniform(40, 2)
   degrees <- cbind(runif(40, -180, 180), runif(40, -90, 90))
@@ -200,7 +201,7 @@ test_that("a single stationary covariance falls with the distance of its coordin
   expect_close(exp(-as.matrix(dist(seen_by(great, degrees)))), covariance_values(great, degrees, degrees))
 })
 
-test_that("terms of a sum count by their variances, and those without a range not at all", {
+test_that("the terms of a sum are weighted by their variances, and terms without a range are ignored", {
   withr::local_seed(1)
   u <- uniform(30, 2)
   squares <- \(covariance) unname(as.matrix(dist(seen_by(covariance, u))^2))
@@ -214,7 +215,7 @@ test_that("terms of a sum count by their variances, and those without a range no
   expect_identical(ncol(seen_by(matern(3/2, 1, 0.4, dims = 1), u)), 1L)
 })
 
-test_that("coordinates have equal weights where nothing has a range", {
+test_that("coordinates have equal weights if no term has a range", {
   withr::local_seed(1)
   u <- uniform(30, 2) %*% diag(c(1, 100))
   for (covariance in list(linear(1), nugget(1), constant(1) + nugget(1))) {
@@ -222,7 +223,7 @@ test_that("coordinates have equal weights where nothing has a range", {
   }
 })
 
-test_that("the ranges of a user's formula are found, along each coordinate", {
+test_that("the ranges of a user-defined formula are found along each coordinate", {
   withr::local_seed(1)
   u <- uniform(100, 2) %*% diag(c(1, 50))
   own <- covariance("s * Exp(-Norm2((x - y) / Concat(a, b)))", list(s = 2, a = 0.1, b = 10))
@@ -233,7 +234,7 @@ test_that("the ranges of a user's formula are found, along each coordinate", {
   expect_lt(diff(range(seen_by(flat, u)[, 2])), 3)
 })
 
-test_that("a fit and its covariance give the same graph", {
+test_that("a fit and its covariance give the same neighbour graph", {
   withr::local_seed(1)
   d <- smooth_case(60)
   covariance <- matern(3/2, 1, c(0.3, 1)) + nugget(0.1)
@@ -273,11 +274,11 @@ test_mistakes("kernops_dim_error", alist(
   `fit of other coordinates` = gp_neighbours(points, 2, covariance = line_fit())
 ))
 
-test_that("a matrix of neighbours that does not fit is an error of memory", {
+test_that("a neighbour matrix that exceeds the memory is a memory error", {
   expect_error(gp_neighbours(seq_len(3e6), 2e9), class = "kernops_memory_error")
 })
 
-test_that("points in an order have the neighbours of their rows in this order", {
+test_that("neighbours of ordered points agree with those of reordered rows", {
   withr::local_seed(1)
   for (u in list(uniform(300, 2), clouds$gridded(300, 3), clouds$duplicated(90, 1))) {
     order <- sample(nrow(u))
@@ -292,7 +293,7 @@ test_that("points in an order have the neighbours of their rows in this order", 
   }
 })
 
-test_that("points without coordinates are at one location", {
+test_that("points without coordinates are all at the same location", {
   none <- matrix(0, 5, 0)
   expect_identical(kernops:::nearest_points(none[1:2, ], none, 3L), matrix(1:3, 3, 2))
   expect_identical(kernops:::ordered_neighbours(none, 2L)[, 3:5], matrix(1:2, 2, 3))
@@ -305,7 +306,7 @@ test_that("points without coordinates are at one location", {
   expect_length(predict(fit, grouped, nmax = 2), 6)
 })
 
-test_that("points after base points have the neighbours of a search among all points", {
+test_that("neighbours of new points that follow base points agree with a search among all points", {
   withr::local_seed(1)
   for (kind in names(clouds)) for (d in 1:3) for (sizes in list(c(200, 70), c(3, 40), c(50, 1))) {
     base <- clouds[[kind]](sizes[[1]], d)
@@ -323,7 +324,7 @@ test_that("points after base points have the neighbours of a search among all po
   expect_identical(far[, 1], 1:3)
 })
 
-test_that("trees are remembered only within with_trees()", {
+test_that("trees are reused only within with_trees()", {
   withr::local_seed(1)
   u <- uniform(50, 2)
   other <- u + 1

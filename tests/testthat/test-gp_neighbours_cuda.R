@@ -1,4 +1,4 @@
-# Nearest points on a GPU are those of the CPU, whose oracle is a search through all pairs (test-gp_neighbours.R).
+# Nearest points on a GPU agree with the CPU, for which test-gp_neighbours.R has a search through all pairs as oracle.
 
 clouds <- list(
   uniform = \(n, d) matrix(runif(n * d), n),
@@ -15,7 +15,7 @@ for_each_cloud <- function(body, sizes, dims = c(1:3, 5)) {
 earlier <- \(..., backend) kernops:::ordered_neighbours(..., backend = backend)
 nearest <- \(..., backend) kernops:::nearest_points(..., backend = backend)
 
-test_that("neighbours among earlier points agree with the CPU, in an order and by row", {
+test_that("neighbours among earlier points agree with the CPU, with an ordering and by row", {
   for_each_cloud(function(u, info) {
     order <- sample(nrow(u))
     for (m in c(1, 33)) {
@@ -26,8 +26,9 @@ test_that("neighbours among earlier points agree with the CPU, in an order and b
   }, sizes = c(1, 2, 40))
 })
 
-# A tree of 1,100 points has six levels of nodes with at most 32 points, more than one step of a search.
-test_that("neighbours of some of many points agree with the CPU", {
+# A tree of 1,100 points has six levels of nodes with at most 32 points, which a search needs more than one step to
+# visit.
+test_that("neighbours of a part of many points agree with the CPU", {
   for_each_cloud(function(u, info) {
     some <- c(1L, 2L, 40L, nrow(u) - 0:2)
     for (m in c(5, 70)) {
@@ -46,7 +47,7 @@ test_that("neighbours of other points agree with the CPU", {
   }, sizes = c(2, 1100))
 })
 
-test_that("all points, and none, may be neighbours on a GPU", {
+test_that("neighbours on a GPU agree with the CPU if all points are neighbours, and for empty input", {
   skip_without_gpu()
   withr::local_seed(1)
   u <- matrix(runif(90), 45)

@@ -1,4 +1,4 @@
-# A noise field, gp(dispersion = ~ s(x)): against the marginal likelihood by importance sampling, and simulated noise.
+# A noise field, gp(dispersion = ~ s(x)), against the marginal likelihood by importance sampling, and simulated noise.
 
 skip_if_not_installed("mgcv")
 spread <- \(x) exp(-1.5 + 1.2 * sin(x / 2))
@@ -8,7 +8,8 @@ d <- withr::with_seed(5, {
 })
 fit <- gp(y ~ 1, d, ~ x, matern(5/2), dispersion = ~ s(x, k = 6))
 
-# The log marginal likelihood of the random coefficients, given the other parameters, by plain R and mgcv's basis.
+# The logarithm of the marginal likelihood of the random coefficients given the other parameters, by plain R with the
+# basis of mgcv.
 marginal <- local({
   made <- mgcv::smoothCon(mgcv::s(x, k = 6), d, absorb.cons = TRUE, modCon = 2)[[1]]
   penalty <- eigen(made$S[[1]], symmetric = TRUE)
@@ -35,7 +36,7 @@ marginal <- local({
   })
 })
 
-test_that("the log-likelihood and the variance of the smooth are those of the marginal likelihood", {
+test_that("the log-likelihood agrees with the marginal likelihood, which the variance of the smooth maximises", {
   v <- fit$family$predictors$sigma$variances
   at <- vapply(v * c(1, 0.4, 2.5), marginal, 0)
   expect_equal(as.numeric(logLik(fit)), at[[1]], tolerance = 2e-3)
@@ -44,7 +45,7 @@ test_that("the log-likelihood and the variance of the smooth are those of the ma
   expect_identical(attr(logLik(fit), "df"), 6L)
 })
 
-test_that("the noise field is that of the simulation, here and at new points", {
+test_that("the noise field agrees with the simulation, at observations and at new points", {
   new <- data.frame(x = seq(0.5, 9.5, 1))
   noise <- \(fit, new) {
     both <- lapply(c("prediction", "confidence"), \(i) predict(fit, new, se.fit = TRUE, interval = i)$se.fit)
@@ -58,7 +59,7 @@ test_that("the noise field is that of the simulation, here and at new points", {
   expect_equal(noise(near, new), noise(fit, new), tolerance = 1e-2)
   folds <- gp_cv(fit, folds = rep(1:2, 60))
   expect_true(all(is.finite(folds$fit)))
-  # constant noise: the smooth vanishes
+  # for constant noise, the smooth vanishes
   flat <- withr::with_seed(2, transform(d, y = sin(2 * x) + 0.3 * rnorm(120)))
   flat <- update(fit, data = flat, dispersion = ~ s(x, b, k = 10, bs = "gp"))
   expect_lt(max(abs(log(noise(flat, data.frame(x = new$x, b = 0.5)) / 0.3))), 0.35)

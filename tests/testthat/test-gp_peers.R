@@ -1,4 +1,4 @@
-# Results of packages gstat and fields, if these are installed.
+# Results of packages gstat and fields, if these packages are installed.
 
 test_that("kriging of meuse agrees with gstat, with both kinds of nugget, also at sampled points", {
   skip_if_not_installed("gstat")
@@ -18,14 +18,14 @@ test_that("kriging of meuse agrees with gstat, with both kinds of nugget, also a
     ours <- predict(fit, places, se.fit = TRUE, interval = "confidence")
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
-    # the variance of a new measurement includes the measurement error
+    # the variance of a new measurement includes the variance of the measurement error
     error <- sum(model$psill[model$model == "Err"])
     expect_equal(predict(fit, places, se.fit = TRUE, interval = "prediction")$se.fit^2, expected$var1.var + error,
                  tolerance = 1e-8)
   }
 })
 
-test_that("models of gstat become covariances", {
+test_that("variogram models of gstat are converted to covariances", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   withr::local_seed(1)
@@ -96,10 +96,10 @@ test_that("variograms of all pairs agree with gstat, for points of any class", {
   expect_equal(gp_variogram(sf::as_Spatial(points), log(meuse$zinc), breaks), ours)
 })
 
-test_that("gstat fits a model to our variogram as to its own", {
+test_that("gstat fits a model to a variogram of kernops as to its own variogram", {
   skip_if_not_installed("gstat")
   data("meuse", package = "sp", envir = environment())
-  breaks <- c(0, 1, seq(100, 1500, 100)) # no pair is as near as 1
+  breaks <- c(0, 1, seq(100, 1500, 100)) # no pair of points is closer than 1
   ours <- gp_variogram(meuse[c("x", "y")], log(meuse$zinc), breaks)
   expect_identical(ours$lower[[1]], 1)
   theirs <- gstat::variogram(log(zinc) ~ 1, ~ x + y, meuse, boundaries = breaks[-1])
@@ -108,7 +108,7 @@ test_that("gstat fits a model to our variogram as to its own", {
   expect_equal(gstat::fit.variogram(ours, start), gstat::fit.variogram(theirs, start), ignore_attr = TRUE)
 })
 
-test_that("sf objects go in and out", {
+test_that("sf objects are accepted, and predictions are sf objects", {
   skip_if_not_installed("sf")
   skip_if_not_installed("generics")
   withr::local_seed(2)
@@ -129,7 +129,7 @@ test_that("sf objects go in and out", {
   expect_error(predict(dutch, sf::st_set_crs(points, 3035)), "reference system", class = "kernops_input_error")
 })
 
-test_that("broom's verbs work", {
+test_that("the verbs of broom work with fits", {
   skip_if_not_installed("generics")
   withr::local_seed(3)
   fit <- gp(z ~ w, smooth_case(40), ~ a + b)
@@ -151,7 +151,7 @@ test_that("broom's verbs work", {
   }
 })
 
-test_that("limits of a coefficient with the name of a parameter are those of the coefficient", {
+test_that("confidence limits of a coefficient are found even if a parameter has the same name", {
   skip_if_not_installed("generics")
   withr::local_seed(5)
   d <- transform(smooth_case(40), matern.range = w)
@@ -166,7 +166,7 @@ test_that("limits of a coefficient with the name of a parameter are those of the
   expect_identical(table$conf.low[[4]], NA_real_)
 })
 
-test_that("a formula of coordinates is computed from the variables of sf and sp objects", {
+test_that("a formula of coordinates is evaluated with the variables of sf and sp objects", {
   skip_if_not_installed("sf")
   skip_if_not_installed("sp")
   withr::local_seed(4)
@@ -183,13 +183,13 @@ test_that("a formula of coordinates is computed from the variables of sf and sp 
   scaled <- gp(z ~ 1, transform(d, a = 1000 * a), ~ I(a / 1000) + b, covariance, estimate = "none")
   ours <- sf::st_as_sf(transform(d, a = 1000 * a), coords = c("lon", "lat"))
   expect_equal(predict(scaled, ours)$fit, unname(fitted(scaled)))
-  # new data whose geometry lacks a coordinate of the fit are refused
+  # new data are refused if their geometry lacks a coordinate of the fit
   for (at in list(list(scaled, c("a", "lat")), list(fit, c("lon", "lat")))) {
     lacking <- sf::st_as_sf(d[c("w", at[[2]])[seq_len(3)]], coords = at[[2]])
     expect_error(predict(at[[1]], lacking), "lacks `[ab]`", class = "kernops_input_error")
   }
   by_matrix <- gp(z ~ w, points, as.matrix(d[c("a", "b")]), covariance, estimate = "none")
-  expect_equal(predict(by_matrix, points)$fit, unname(fitted(plain))) # the columns have the names of the matrix
+  expect_equal(predict(by_matrix, points)$fit, unname(fitted(plain))) # the columns have the names in the matrix
   expect_error(predict(by_matrix, points["w"]), "lacks|coords", class = "kernops_input_error")
   expect_equal(predict(by_matrix, points, coords = as.matrix(d[c("a", "b")]))$fit, unname(fitted(plain)))
 })

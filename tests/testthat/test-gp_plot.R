@@ -1,14 +1,14 @@
-# The numbers that plots draw.
+# The numbers that plots show.
 
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
 fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")
 withr::local_pdf(NULL)
-# A panel of a map over the observations.
+# The panel with a map over the observations.
 map_of <- \(object, n, mask = FALSE, which = "field") {
   kernops:::panels_of(object, which, n, 0.95, mask, NULL, list())[[1]]
 }
 
-test_that("a map has predictions within the hull of the observations only", {
+test_that("a map shows predictions within the convex hull of the observations only", {
   skip_if_not_installed("sp")
   map <- map_of(fit, 400, mask = TRUE)
   grid <- expand.grid(a = map$axes[[1]], b = map$axes[[2]])
@@ -24,7 +24,7 @@ test_that("a map has predictions within the hull of the observations only", {
   expect_equal(as.vector(errors$z), predict(fit, grid, se.fit = TRUE, interval = "confidence")$se.fit)
 })
 
-test_that("the variogram of the model is its sill minus its covariance", {
+test_that("the drawn variogram of the model is the sill minus the covariance", {
   parts <- kernops:::variogram_of(fit)
   h <- parts$model$dist
   expect_equal(parts$model$gamma, 1.35 - 1.3 * (1 + sqrt(3) * h / 0.4) * exp(-sqrt(3) * h / 0.4))
@@ -42,7 +42,7 @@ test_that("the variogram of the model is its sill minus its covariance", {
   expect_equal(both$gamma, 1.35 - 1.3 * (1 + sqrt(3) * h) * exp(-sqrt(3) * h), tolerance = 1e-6)
 })
 
-test_that("distances on the globe are in km", {
+test_that("distances on the globe are drawn in km", {
   places <- withr::with_seed(102, data.frame(lon = runif(40, 0, 5), lat = runif(40, 45, 50), z = rnorm(40)))
   globe <- gp(z ~ 1, places, ~ lon + lat, exponential(1, 200, distance = "great_circle"), estimate = "none")
   parts <- kernops:::variogram_of(globe)
@@ -50,7 +50,7 @@ test_that("distances on the globe are in km", {
   expect_identical(parts$xlab, "distance in km")
 })
 
-test_that("the model over a variogram of any kind is its sill minus its covariance, along each direction", {
+test_that("the model over a variogram of any kind is the sill minus the covariance, along each direction", {
   along <- gp_variogram(z ~ 1, seen, coords = ~ a + b, alpha = c(90, 0), estimator = "cressie")
   curves <- kernops:::variogram_curves(along, exponential(1.3, 0.4, angle = 0, ratio = 0.5) + nugget(0.05))
   expect_identical(unique(curves$dir.hor), c(0, 90))

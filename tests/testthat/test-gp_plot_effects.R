@@ -1,4 +1,4 @@
-# Panels of effects: means and bands beside mgcv with the same penalties, and beside dense matrices.
+# Panels of effects: means and bands, against mgcv with the same penalties and against dense matrices.
 
 withr::local_pdf(NULL)
 effects_of_fit <- \(fit, level = 0.95) kernops:::panels_of(fit, "effects", NULL, level, TRUE, NULL, list())
@@ -10,7 +10,7 @@ case <- withr::with_seed(5, {
 })
 noise <- nugget(0.04, fixed = "variance")
 
-test_that("curves and surfaces of smooths are those of mgcv", {
+test_that("curves and surfaces of smooths agree with mgcv", {
   skip_if_not_installed("mgcv")
   terms <- \(new) predict(gam, transform(new, h = case$h[[1]]), type = "terms", se.fit = TRUE)
   alone <- gp(y ~ h, case, covariance = smooth_effect(~ s(x), 2) + noise, estimate = "none")
@@ -31,7 +31,7 @@ test_that("curves and surfaces of smooths are those of mgcv", {
   expect_equal(panels[[2]]$z[shown], unname(theirs$se.fit[, "te(x,v)"])[shown], tolerance = 1e-5)
 })
 
-test_that("smooths of the levels of factors have a curve each", {
+test_that("each level of a factor has a curve of its smooth", {
   skip_if_not_installed("mgcv")
   by <- gp(y ~ h + s(x, by = h), case, covariance = noise)
   v <- coef(by, "covariance")
@@ -52,14 +52,15 @@ test_that("smooths of the levels of factors have a curve each", {
   expect_identical(plot(random, "effects"), random)
 })
 
-# Mean and standard error of effects with the covariance `prior` and `cross` with the observations, of covariance K.
+# The mean and standard error of effects, where `prior` is their covariance, `cross` their covariance with the
+# observations, and K the covariance of the observations.
 dense_effects <- function(prior, cross, K, y) {
   X <- matrix(1, length(y))
   P <- solve(K) - solve(K, X) %*% solve(crossprod(X, solve(K, X)), crossprod(X, solve(K)))
   list(fit = drop(cross %*% P %*% y), se = sqrt(diag(prior - cross %*% P %*% t(cross))))
 }
 
-test_that("effects of levels and times agree with dense matrices, and have axes of dates", {
+test_that("effects of levels and times agree with dense matrices, and axes of dates are drawn", {
   level <- outer(case$site, letters[1:5], "==") * 1
   day <- as.numeric(case$day)
   days <- sort(unique(day))
@@ -78,7 +79,7 @@ test_that("effects of levels and times agree with dense matrices, and have axes 
   expect_equal(half_width(panels[[2]]$curves), time$se, tolerance = 1e-8)
 })
 
-test_that("correlated coefficients and variables have a panel each", {
+test_that("each correlated coefficient and each variable has a panel", {
   slopes <- gp(y ~ x, case, estimate = "none",
                covariance = random_effect(~ x | site, c(0.7, 0.4), correlation = 0.3) + noise)
   panels <- effects_of_fit(slopes)
@@ -91,7 +92,7 @@ test_that("correlated coefficients and variables have a panel each", {
   expect_identical(vapply(effects_of_fit(both), `[[`, "", "title"), c("y:(1 | site)", "v:(1 | site)"))
 })
 
-test_that("texts of effects are legible, also of many levels and long names, and in ggplot2", {
+test_that("texts of effects are legible, also for many levels, for long names, and in ggplot2", {
   skip_if_not_installed("svglite")
   skip_if_not_installed("mgcv")
   many <- withr::with_seed(6, transform(case, site = paste("a site with a long name", sample(30, 120, TRUE))))

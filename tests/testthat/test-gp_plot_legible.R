@@ -1,4 +1,4 @@
-# Each kind of plot, rendered to SVG: texts are within the device and do not overlap.
+# Each kind of plot, rendered to SVG: texts lie within the device and do not overlap.
 
 skip_if_not_installed("svglite")
 wide <- withr::with_seed(1, {
@@ -27,7 +27,7 @@ test_that("texts of curves, dates, variograms and cross-validation are legible",
   timed <- gp(z ~ 1, days, ~ when, matern(3/2, 1e8, 20) + nugget(1e6), estimate = "none")
   boxes <- expect_legible(\() plot(timed, c("field", "se")), 10, 5)
   expect_true(any(grepl("Jan|Feb", boxes$text)))
-  # a time beside a length: no common scale
+  # the coordinates are a time and a length, which have no common scale
   days <- transform(days, s = sin(0:59), hour = as.POSIXct(when, tz = "UTC") + 3600 * (0:59 %% 24))
   both <- gp(z ~ 1, days, ~ when + s, matern(3/2, 1e8, c(20, 1)) + nugget(1e6), estimate = "none")
   drawn <- \() plot(both, "field", n = 400)
@@ -48,7 +48,7 @@ test_that("texts of curves, dates, variograms and cross-validation are legible",
   expect_legible(\() plot(both))
 })
 
-test_that("each further kind of plot is legible", {
+test_that("texts of each further kind of plot are legible", {
   variogram <- \(formula, ...) gp_variogram(formula, wide, coords = ~ x + y, ...)
   expect_legible(\() plot(variogram(z ~ 1, cloud = TRUE), fit))
   crossed <- expect_legible(\() plot(variogram(cbind(z, w) ~ 1)))

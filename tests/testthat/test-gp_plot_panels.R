@@ -1,4 +1,4 @@
-# Maps and curves of quantiles, probabilities, variables and parts beside predictions, and pages of panels.
+# Maps and curves of quantiles, probabilities, variables and parts, against predictions; the layout of panels.
 
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
 fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")
@@ -7,7 +7,7 @@ map_of <- \(object, n, mask = FALSE, which = "field") {
   kernops:::panels_of(object, which, n, 0.95, mask, NULL, list())[[1]]
 }
 
-test_that("quantiles and probabilities are those of the normal distribution of the field", {
+test_that("quantiles and probabilities agree with the normal distribution of the field", {
   grid <- expand.grid(map_of(fit, 100)$axes) |> stats::setNames(c("a", "b"))
   moments <- predict(fit, grid, se.fit = TRUE, interval = "none")
   expect_equal(as.vector(map_of(fit, 100, which = "q0.9")$z), moments$fit + qnorm(0.9) * moments$se.fit)
@@ -28,7 +28,7 @@ test_that("quantiles and probabilities are those of the normal distribution of t
   expect_identical(map_of(logged, 100)$title, "Field of log(exp(z))")
 })
 
-test_that("several variables have a map each, over their observations and at new data", {
+test_that("each variable has a map, over its observations and at new data", {
   two <- transform(seen, y = a + z / 2)
   two$y[1:20] <- NA
   both <- gp(cbind(z, y) ~ 1, two, ~ a + b, estimate = "none",
@@ -51,7 +51,7 @@ test_that("several variables have a map each, over their observations and at new
   expect_identical(plot(both, c("variogram", "field", "se"), n = 100), both)
 })
 
-test_that("maps of parts have their predictions, such as a coefficient that varies in space", {
+test_that("maps of parts show the predictions of parts, such as a spatially varying coefficient", {
   fit <- gp(z ~ w, seen, ~ a + b, svc(~ w, exponential(0.5, 0.4)) + given(), estimate = "none")
   new <- transform(expand.grid(a = 1:4 / 4, b = 1:5 / 5), w = 1)
   part <- kernops:::with_shown_parts(fit, "svc(w) * exponential", NULL)

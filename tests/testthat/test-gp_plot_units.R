@@ -1,4 +1,4 @@
-# Units and scales of axes, overlays, maps at new data, and samples of many observations.
+# Units and scales of axes, overlays, maps at new data, and subsamples of many observations.
 
 skip_if_not_installed("svglite")
 wide <- withr::with_seed(1, {
@@ -10,7 +10,7 @@ field <- matern(3/2, 1e6, 8000) + nugget(1e4)
 fit <- at(covariance = field)
 grid <- expand.grid(x = seq(4e5, 4.3e5, length.out = 12), y = seq(5.2e6, 5.23e6, length.out = 12))
 
-test_that("distances have the unit of the reference system, and maps of degrees their aspect", {
+test_that("distances have the unit of the reference system, and maps in degrees have its aspect ratio", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(wide, coords = c("x", "y"), crs = 32632)
   projected <- gp(z ~ 1, points, field, estimate = "none")
@@ -27,7 +27,7 @@ test_that("distances have the unit of the reference system, and maps of degrees 
   coast <- sf::st_sfc(sf::st_linestring(cbind(c(4e5, 4.3e5), 5.21e6)), crs = 32632)
   plain <- svg_texts(\() plot(projected, "field", n = 400))
   expect_identical(svg_texts(\() plot(projected, "field", n = 400, add = coast)), plain)
-  # the line is drawn, by sf and by terra
+  # sf and terra draw a line over the map
   lines_of <- \(add) {
     file <- withr::local_tempfile(fileext = ".svg")
     svglite::svglite(file, 9, 7)
@@ -42,7 +42,7 @@ test_that("distances have the unit of the reference system, and maps of degrees 
   expect_true(ran)
 })
 
-test_that("a map of a fit with covariates has the predictions at newdata", {
+test_that("a map of a fit with covariates shows the predictions at newdata", {
   covariate <- at(z ~ w, covariance = field)
   new <- transform(grid, w = x / 1000)
   at_rows <- \(which, rows) kernops:::panels_at_rows(covariate, which, rows)[[which]][[1]]
@@ -59,7 +59,7 @@ test_that("a map of a fit with covariates has the predictions at newdata", {
   expect_error(plot(fit, "field", add = 1), class = "kernops_input_error")
 })
 
-test_that("a plot of many observations predicts a sample of them", {
+test_that("a plot of many observations predicts a random sample of the observations", {
   many <- withr::with_seed(2, data.frame(x = runif(12000), y = runif(12000)))
   many$z <- sin(6 * many$x)
   large <- gp(z ~ 1, many, ~ x + y, exponential(1, 0.3) + nugget(0.1), "vecchia", "none", neighbours = 5)
@@ -71,7 +71,7 @@ test_that("a plot of many observations predicts a sample of them", {
   expect_true("Residuals of 1000 observations" %in% boxes$text)
 })
 
-test_that("many cross-validated observations are thinned along their order", {
+test_that("plots of many cross-validated observations show evenly spaced ones in their order", {
   z <- withr::with_seed(3, rnorm(20000))
   drawn <- kernops:::normal_quantiles(z)
   all <- qqnorm(sort(z), plot.it = FALSE)

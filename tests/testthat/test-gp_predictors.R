@@ -1,4 +1,4 @@
-# Fits whose families have predictors of their parameters: against other packages and plain R, and invalid input.
+# Fits of families with predictors of their parameters, against other packages and plain R; invalid calls.
 
 withr::local_options(kernops.backend = "auto")
 d <- withr::with_seed(4, {
@@ -14,7 +14,7 @@ d <- withr::with_seed(4, {
 
 oracle_normal <- \(residual, V) -(sum(residual * solve(V, residual)) + determinant(2 * pi * V)$modulus[[1]]) / 2
 
-test_that("a Gaussian response with the variance of covariates is a Gaussian process with this noise", {
+test_that("a Gaussian response whose variance depends on covariates is a Gaussian process with this noise", {
   fit <- gp(level ~ w, d, ~ x + y, matern(3/2) + nugget(), dispersion = ~ z)
   K <- covariance_of(as.matrix(d[c("x", "y")]), coef(fit, "covariance")[[1]], coef(fit, "covariance")[[2]], 0)
   gamma <- coef(fit, "covariance")[c("sigma (Intercept)", "sigma z")]
@@ -27,7 +27,7 @@ test_that("a Gaussian response with the variance of covariates is a Gaussian pro
   new <- d[1:4, ]
   expect_equal(predict(fit, new, se.fit = TRUE), predict(known, new, se.fit = TRUE, interval = "none"),
                tolerance = 1e-4)
-  # new observations have the noise of their covariates
+  # new observations have the noise that their covariates imply
   noisy <- predict(fit, new, se.fit = TRUE, interval = "prediction", probs = 0.9)
   se <- sqrt(predict(fit, new, se.fit = TRUE)$se.fit^2 + exp(2 * (gamma[[1]] + gamma[[2]] * new$z)))
   expect_equal(noisy$se.fit, se, tolerance = 1e-10)
@@ -37,7 +37,7 @@ test_that("a Gaussian response with the variance of covariates is a Gaussian pro
   expect_equal(residuals(fit, "quantile"), residuals(fit, "pearson"), tolerance = 1e-8)
 })
 
-test_that("a constant predictor is the parameter itself", {
+test_that("a constant predictor agrees with the parameter itself", {
   plain <- gp(level ~ w, d, ~ x + y, matern(3/2) + nugget(), estimate = "ML")
   constant <- gp(level ~ w, d, ~ x + y, dispersion = ~ 1, covariance = matern(3/2))
   expect_equal(constant$loglik, plain$loglik, tolerance = 1e-8)
@@ -46,7 +46,7 @@ test_that("a constant predictor is the parameter itself", {
   expect_equal(logLik(update(sized, dispersion = ~ 1)), logLik(sized), tolerance = 1e-8)
 })
 
-test_that("by Vecchia's approximation with all neighbours, fits are the exact ones", {
+test_that("fits by Vecchia's approximation with all neighbours agree with exact fits", {
   fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("hurdle_negative_binomial"), zi = ~ w,
             dispersion = ~ z)
   near <- update(fit, method = "vecchia", neighbours = 149)
@@ -55,7 +55,7 @@ test_that("by Vecchia's approximation with all neighbours, fits are the exact on
   expect_equal(sqrt(diag(vcov(near, "both"))), sqrt(diag(vcov(fit, "both"))), tolerance = 1e-2)
 })
 
-test_that("independent observations with the variance of covariates agree with nlme::gls()", {
+test_that("independent observations whose variance depends on covariates agree with nlme::gls()", {
   skip_if_not_installed("nlme")
   ours <- gp(level ~ w, d, covariance = nugget(), dispersion = ~ z)
   theirs <- nlme::gls(level ~ w, d, weights = nlme::varExp(form = ~ z), method = "ML",
@@ -65,7 +65,7 @@ test_that("independent observations with the variance of covariates agree with n
   expect_equal(coef(ours, "covariance")[["sigma z"]], coef(theirs$modelStruct$varStruct)[[1]], tolerance = 1e-3)
 })
 
-test_that("random effects beside the variance of covariates agree with nlme::lme()", {
+test_that("random effects with a variance that depends on covariates agree with nlme::lme()", {
   skip_if_not_installed("nlme")
   d$site <- factor(rep(1:15, 10))
   d$level <- d$level + withr::with_seed(1, rnorm(15))[d$site]
@@ -82,7 +82,8 @@ test_that("without a field, fits agree with mgcv", {
   theirs <- mgcv::gam(list(level ~ w, ~ z), data = d, family = mgcv::gaulss(b = 0))
   expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
   expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-6)
-  # presence has a complementary log-log link there: a factor has the same fit by any link
+  # the other package models the presence by a complementary log-log link; for a factor, the fit is the same for any
+  # link
   ours <- gp(count ~ w, d, ~ x + y, none, family = gp_family("hurdle_poisson"), zi = ~ g)
   theirs <- mgcv::gam(list(count ~ w, ~ g), data = d, family = mgcv::ziplss())
   expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
@@ -97,7 +98,7 @@ test_that("coefficients do not depend on the unit and the origin of covariates",
   expect_equal(1e-3 * coef(moved, "covariance")[["theta z"]], coef(fit, "covariance")[["theta z"]], tolerance = 1e-4)
 })
 
-test_that("confidence intervals, tables and tests have the coefficients of predictors", {
+test_that("confidence intervals, tables and tests contain the coefficients of predictors", {
   fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_negative_binomial"), zi = ~ w,
             dispersion = ~ z)
   names <- c("theta (Intercept)", "theta z", "zi (Intercept)", "zi w")
@@ -120,7 +121,7 @@ test_that("confidence intervals, tables and tests have the coefficients of predi
   }
 })
 
-test_that("parameters are recovered, with their standard errors", {
+test_that("estimates are near the true parameters, within their standard errors", {
   withr::local_seed(3)
   n <- 600
   e <- data.frame(x = runif(n, 0, 30), z = rnorm(n))
@@ -132,7 +133,7 @@ test_that("parameters are recovered, with their standard errors", {
   expect_true(all(se > 0.08 & se < 0.2))
 })
 
-test_that("standard errors of large fits contain the covariances of all parameters", {
+test_that("standard errors of large fits account for the covariances of all parameters", {
   withr::local_seed(3)
   n <- 2001
   e <- data.frame(x = runif(n, 0, 30), z = rnorm(n))
@@ -143,7 +144,7 @@ test_that("standard errors of large fits contain the covariances of all paramete
   expect_equal(sqrt(diag(solve(kernops:::family_information(fit, 1:6))))[3:6], expected[3:6], tolerance = 0.05)
 })
 
-test_that("a warning reports a level with certain zeros", {
+test_that("a warning reports a level in which all counts are zero", {
   d$count[d$g == "a"] <- 0
   field <- matern(3/2, range = 2, fixed = "range")
   hurdle <- \(zi) gp(count ~ 1, d, ~ x + y, field, family = gp_family("hurdle_poisson"), zi = zi)
@@ -152,7 +153,7 @@ test_that("a warning reports a level with certain zeros", {
   expect_no_warning(hurdle(~ w))
 })
 
-test_that("short names select zero-inflated families", {
+test_that("short names select the zero-inflated families", {
   expect_identical(gp_family("zip")$name, "zero_inflated_poisson")
   expect_identical(gp_family("zinb", theta = 2)$name, "zero_inflated_negative_binomial")
 })
@@ -167,7 +168,7 @@ test_that("predictors work with groups, offsets, weights and missing values", {
   expect_identical(nobs(fit), 149L)
   expect_true(all(is.finite(predict(fit, d[6:9, ], se.fit = TRUE, interval = "prediction")$se.fit)))
   expect_identical(is.na(predict(fit, d[4:6, ])), c(`4` = FALSE, `5` = TRUE, `6` = FALSE))
-  # a basis of the fitted data, and levels of which some do not occur
+  # a basis that depends on the fitted data, and a factor with unused levels
   wave <- gp(size ~ 1, d, ~ x + y, matern(3/2), family = Gamma("log"), subset = g != "b",
              dispersion = ~ poly(m, 2) + g)
   expect_identical(names(coef(wave, "covariance"))[3:6],
@@ -176,7 +177,7 @@ test_that("predictors work with groups, offsets, weights and missing values", {
   expect_equal(predict(wave, d[c(1, 3), ], interval = "prediction", probs = 0.9)[1, ], one, tolerance = 1e-10)
 })
 
-test_that("blocks, sums, draws and thresholds take the parameters of each point", {
+test_that("blocks, sums, draws and thresholds use the parameters at each point", {
   fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zinb"), zi = ~ w, dispersion = ~ z)
   new <- data.frame(x = c(2, 2, 7), y = c(3, 3, 8), w = c(-2, 2, 0), z = c(1, 5, 3))
   each <- \(f) do.call(rbind, lapply(1:3, \(i) f(new[i, ])))
@@ -197,7 +198,7 @@ test_that("blocks, sums, draws and thresholds take the parameters of each point"
   expect_equal(beyond(new), sum(each(beyond)), tolerance = 1e-8)
 })
 
-test_that("likelihoods of users have predictors by name", {
+test_that("predictors of a user-defined likelihood are given by name", {
   density <- "-Square((y - eta) / s) / 2 - Log(s) - Log(2 * pi) / 2"
   ours <- likelihood(density, list(s = 0.5), cdf = \(q, eta, phi) pnorm(q, eta, phi[["s"]]),
                      variance = \(mu, phi) phi[["s"]]^2 + 0 * mu)
@@ -208,14 +209,14 @@ test_that("likelihoods of users have predictors by name", {
                tolerance = 1e-3)
 })
 
-test_that("the family of a fit with predictors can be used without predictors", {
+test_that("the family of a fit with predictors can be reused without predictors", {
   fit <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = negative_binomial(), dispersion = ~ z)
   again <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = family(fit))
   expect_identical(names(coef(again, "covariance")), c("matern.variance", "matern.range", "theta"))
   expect_error(family(fit)$variance(1:2), class = "kernops_input_error")
 })
 
-test_that("probabilities above a threshold differ by point", {
+test_that("probabilities above a threshold use the parameters at each point", {
   fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_poisson"))
   p <- predict(fit, d[1:3, ], interval = "prediction", above = 1)$above1
   alone <- vapply(1:3, \(i) predict(fit, d[i, ], interval = "prediction", above = 1)$above1, 0)

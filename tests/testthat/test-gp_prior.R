@@ -1,10 +1,10 @@
-# Priors and the mode of the posterior: densities by their definition, the mode by plain R.
+# Priors and the posterior mode: densities against their definition, the mode against plain R.
 
 case <- withr::with_seed(3, smooth_case(40, noise = 0.3))
 priors <- list(range = pc_range(0.3, 0.05), variance = pc_sd(2, 0.01), nugget = lognormal(log(0.1), 0.7))
 fit <- gp(z ~ w, case, ~ a + b, matern(3/2) + nugget(), prior = priors)
 
-# The log prior density of log range, log variance and log nugget, with d = 2.
+# The logarithm of the prior density of log range, log variance and log nugget, for d = 2.
 log_prior <- function(s) {
   theta <- exp(s)
   rate <- -log(0.05) * 0.3
@@ -23,7 +23,7 @@ mode_of <- function(f, start) {
   found$par
 }
 
-test_that("the densities integrate to one and have the given tails", {
+test_that("prior densities integrate to one and have the given tail probabilities", {
   density_of <- function(prior) Vectorize(function(s) exp(prior_terms(prior, s)[[1]]))
   row <- function(x, name) placed_prior(x, match(name, fit$model$parameters$name), fit$model, NULL)
   for (d in 1:3) {
@@ -38,7 +38,7 @@ test_that("the densities integrate to one and have the given tails", {
   expect_equal(integrate(density_of(lognormal(1, 0.5)), -10, 1, rel.tol = 1e-10)$value, 0.5, tolerance = 1e-8)
 })
 
-test_that("derivatives of the densities agree with their differences", {
+test_that("derivatives of the prior densities agree with finite differences", {
   in_space <- c(unclass(pc_range(0.5)), d = 3, rate = 2)
   for (prior in list(in_space, pc_sd(2), lognormal(1, 0.3))) for (s in c(-1, 0.2, 2)) {
     h <- 1e-4
@@ -48,7 +48,7 @@ test_that("derivatives of the densities agree with their differences", {
   }
 })
 
-test_that("the fit is the mode of the posterior in plain R, and logLik() excludes the prior", {
+test_that("the fit is the posterior mode of plain R, and logLik() excludes the prior", {
   expect_identical(fit$estimate, "REML")
   best <- mode_of(posterior, log(c(0.5, 1, 0.1)))
   theirs <- exp(best)
@@ -65,7 +65,7 @@ test_that("the fit is the mode of the posterior in plain R, and logLik() exclude
   expect_equal(unname(coef(ml, "covariance")[names(ours)]), exp(best), tolerance = 1e-4)
 })
 
-test_that("full names precede; ranges of single coordinates have one dimension; fixed parameters have no prior", {
+test_that("full names take precedence, single ranges have dimension one, and fixed parameters have no prior", {
   both <- priors_of(list(range = pc_range(1), matern2.range = lognormal(0, 1)),
                     covariance_model(matern(3/2) + matern(5/2) + nugget(), 2), "REML", NULL)
   expect_identical(vapply(both, function(each) each$prior$kind, ""), c("pc_range", "lognormal"))
@@ -76,7 +76,7 @@ test_that("full names precede; ranges of single coordinates have one dimension; 
   expect_length(given, 1)
 })
 
-test_that("other methods and verbs have the same mode", {
+test_that("other methods and verbs find the same mode", {
   ours <- coef(fit, "covariance")
   near <- update(fit, method = "vecchia", neighbours = 39)
   expect_equal(coef(near, "covariance"), ours, tolerance = 1e-3)
@@ -90,12 +90,12 @@ test_that("other methods and verbs have the same mode", {
   expect_equal(AIC(fit), -2 * fit$loglik + 2 * fit$df)
 })
 
-test_that("a strong prior holds a parameter, also outside the usual bounds", {
+test_that("a strong prior determines a parameter, also outside the usual bounds", {
   held <- suppressWarnings(update(fit, prior = list(range = lognormal(log(300), 1e-3), variance = pc_sd(1e3))))
   expect_equal(coef(held, "covariance")[["matern.range"]], 300, tolerance = 1e-2)
 })
 
-test_that("the profile of a family's likelihood times the prior has its maximum at the estimate", {
+test_that("the profile of a family's likelihood times the prior is maximal at the estimate", {
   withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
   counts <- withr::with_seed(4, transform(case, n = rpois(40, exp(1 + z))))
   prior <- list(range = lognormal(log(0.3), 0.2))

@@ -1,8 +1,8 @@
-# confint(method = "profile"), against the likelihood in plain R and the definition of the intervals.
+# confint(method = "profile"), against the likelihood in plain R and the definition of profile intervals.
 
 points <- withr::with_seed(41, smooth_case(45, noise = 0.3))
 theirs <- function(held = rep(NA_real_, 3), shift = 0, X = cbind(1, points$w)) {
-  # the least -2 log-likelihood over log variance, range and nugget, of which some may be held
+  # the minimum of -2 log-likelihood over log variance, range and nugget, some of which may be fixed
   free <- is.na(held)
   value <- function(s) {
     theta <- exp(replace(held, free, s))
@@ -16,7 +16,7 @@ fit <- gp(z ~ w, points, ~ a + b, matern(3/2) + nugget())
 limits <- confint(fit, method = "profile")
 drop <- qchisq(0.95, 1)
 
-test_that("at its limits, the likelihood in plain R has fallen by half a quantile", {
+test_that("at the limits, the likelihood in plain R has fallen by half a quantile of the chi-squared distribution", {
   best <- theirs()
   expect_equal(best, deviance(fit), tolerance = 1e-8)
   expect_identical(dimnames(limits), dimnames(confint(fit)))
@@ -31,7 +31,7 @@ test_that("at its limits, the likelihood in plain R has fallen by half a quantil
   }
 })
 
-test_that("limits of one parameter at another level agree with likelihoods of refits", {
+test_that("limits of one parameter at another level agree with the likelihoods of refits", {
   some <- confint(fit, "matern.range", level = 0.8, type = "covariance", method = "profile")
   expect_identical(dimnames(some), list("matern.range", c("10 %", "90 %")))
   for (limit in some) {
@@ -41,14 +41,14 @@ test_that("limits of one parameter at another level agree with likelihoods of re
   expect_equal(confint(fit, 2, method = "profile"), limits[2, , drop = FALSE], tolerance = 1e-3)
 })
 
-test_that("with a given covariance, the profile of the trend is quadratic", {
+test_that("if the covariance is given, the profile of the trend is quadratic", {
   for (method in c("exact", "vecchia")) {
     known <- gp(z ~ w + a, points, ~ a + b, given(), estimate = "none", method = method)
     expect_equal(confint(known, method = "profile"), confint(known), tolerance = 1e-4)
   }
 })
 
-test_that("with all neighbours, a fit by Vecchia's approximation has the limits of the exact one", {
+test_that("limits by Vecchia's approximation with all neighbours agree with the exact method", {
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 44, gain = 1e-6))
   expect_equal(confint(near, method = "profile"), limits, tolerance = 2e-3)
 })
@@ -57,13 +57,13 @@ test_that("the limit of a parameter that the data do not bound is 0 or infinite"
   flat <- withr::with_seed(5, data.frame(points[c("a", "b")], z = rnorm(45)))
   noisy <- suppressWarnings(gp(z ~ 1, flat, ~ a + b, matern(3/2) + nugget()))
   wide <- suppressWarnings(confint(noisy, type = "covariance", method = "profile"))
-  # a range below the spacing makes noise of the field: either variance may be 0
+  # a field with a range below the spacing is noise: either variance may be 0
   expect_identical(unname(wide[, 1]), c(0, 0, 0))
   expect_identical(wide[["matern.range", 2]], Inf)
   expect_equal(wide[[1, 2]], wide[[3, 2]], tolerance = 1e-4)
 })
 
-test_that("REML has profiles of the covariance", {
+test_that("REML fits have profiles of the covariance parameters", {
   reml <- update(fit, estimate = "REML")
   some <- confint(reml, "nugget.variance", type = "covariance", method = "profile")
   for (limit in some) {
@@ -78,7 +78,7 @@ test_mistakes("kernops_input_error", alist(
   `method of intervals that is none` = confint(fit, method = "bootstrap")
 ))
 
-test_that("anova() reports a variance at its boundary", {
+test_that("anova() reports that a variance is at its boundary", {
   alone <- update(fit, covariance = nugget())
   expect_match(paste(attr(anova(alone, fit), "heading"), collapse = ""), "boundary")
   expect_no_match(paste(attr(anova(fit, update(fit, . ~ w + a)), "heading"), collapse = ""), "boundary")

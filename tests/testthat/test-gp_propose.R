@@ -25,7 +25,7 @@ test_that("the logarithm of the expected excess agrees with the integral, even f
   expect_identical(kernops:::log_expected_excess(-Inf), -Inf)
 })
 
-test_that("criteria are integrals over the distribution of the field, with their derivatives", {
+test_that("criteria are integrals over the distribution of the field, and their derivatives agree with differences", {
   improvement <- \(m, s) integrate(\(y) (0.3 - y) * dnorm(y, m, s), -Inf, 0.3, rel.tol = 1e-10)$value
   near <- \(m, s) integrate(\(y) ((1.5 * s)^2 - (y - 0.3)^2) * dnorm(y, m, s), 0.3 - 1.5 * s, 0.3 + 1.5 * s,
                             rel.tol = 1e-10)$value
@@ -39,12 +39,12 @@ test_that("criteria are integrals over the distribution of the field, with their
       expect_equal(measure$of_sd, slope_at(\(s) measures[[k]](m, s)$value, s), tolerance = 1e-5)
     }
   }
-  far <- kernops:::log_contour(0, 2)(-40, 1) # the integral by its leading terms
+  far <- kernops:::log_contour(0, 2)(-40, 1) # the integral is computed from its leading terms
   expect_equal(far$value, dnorm(38, log = TRUE) + log(4 / 38^2 - 2 / 38^3 - 12 / 38^4), tolerance = 1e-6)
   expect_identical(kernops:::log_improvement(1)(c(2, 0.5), c(0, 0))$value, c(-Inf, log(0.5)))
 })
 
-test_that("the field at a point agrees with predict(), and every criterion with its differences", {
+test_that("the field at a point agrees with predict(), and the gradient of every criterion with differences", {
   own <- covariance("v * Exp(-SqDist(x, y) / r + c * (x | y))", list(v = 1, r = 1.2, c = 0.1))
   fits <- list(smooth, update(smooth, . ~ a + I(b^2)), update(smooth, known = list(beta = 0.7)),
                update(smooth, covariance = own + nugget(1e-4)), update(smooth, y / 1e5 ~ offset(b) + sin(b)))
@@ -64,7 +64,7 @@ test_that("the field at a point agrees with predict(), and every criterion with 
   }
 })
 
-test_that("proposals are the maxima of a fine grid, or better", {
+test_that("proposals are at least as good as the best points of a fine grid", {
   grid <- expand.grid(a = seq(box[1, 1], box[2, 1], length.out = 60), b = seq(box[1, 2], box[2, 2], length.out = 60))
   at <- predict(smooth, grid, se.fit = TRUE, interval = "confidence")
   best <- min(fitted(smooth))
@@ -91,7 +91,7 @@ test_that("the decrease of the mean variance agrees with adding an observation",
   expect_equal(new$criterion, mean_variance(fit) - mean_variance(after), tolerance = 1e-8)
 })
 
-test_that("a batch treats its predictions as observations", {
+test_that("a batch is proposed as if its predictions were observations", {
   batch <- gp_propose(smooth, batch = 3, criterion = "ucb")
   expect_identical(nrow(batch), 3L)
   believed <- update(smooth, newdata = transform(batch[1:2, ], y = mean), refit = FALSE)
@@ -99,7 +99,7 @@ test_that("a batch treats its predictions as observations", {
   se <- predict(believed, batch[3, ], se.fit = TRUE, interval = "confidence")$se.fit
   expect_equal(se, batch$se[[3]], tolerance = 1e-3)
   expect_gt(min(dist(batch[c("a", "b")])), 0.05)
-  # points of a matrix, and several observations at a location
+  # candidates are the points of a matrix, and locations have several observations
   sites <- as.matrix(hills[rep(1:18, 2), c("a", "b")])
   twice <- c(hills$y, hills$y + 0.1)
   fit <- gp(twice ~ 1, coords = sites, covariance = matern(5/2, 1, c(0.8, 2)) + nugget(1e-2), estimate = "none")
@@ -108,7 +108,7 @@ test_that("a batch treats its predictions as observations", {
   expect_equal(predict(fit, as.matrix(batch[1, 1:2])), batch$mean[[1]], tolerance = 1e-10, ignore_attr = TRUE)
 })
 
-test_that("a flat expected improvement has a gradient, and fixed coordinates stay", {
+test_that("a flat expected improvement has a gradient, and fixed coordinates do not change", {
   new <- gp_propose(smooth, lower = c(1, 0), upper = c(1, 4), best = -40)
   expect_identical(new$a, 1)
   expect_lt(new$criterion, -500)

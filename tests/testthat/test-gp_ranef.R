@@ -14,7 +14,7 @@ given_wards <- function() {
   matern(3/2, 0.5, 0.4) + random_effect(~ x | h, c(0.3, 0.4), correlation = 0.2) + random_effect(~ 0 + x | g, 0.6) +
     random_walk(~ day, 0.5) + ar1(~ day, 0.2, 3)
 }
-# The columns of each effect, and the covariance of its coefficients.
+# The design columns of each effect, and the covariance of its coefficients.
 ward_effects <- local({
   levels <- \(x) outer(x, sort(unique(x)), `==`) * 1
   h <- levels(wards$h)
@@ -28,8 +28,8 @@ ward_effects <- local({
 wards_covariance <- function() {
   Reduce(`+`, lapply(ward_effects, \(e) e$B %*% e$S %*% t(e$B)), covariance_of(wards[c("a", "b")], 0.5, 0.4, tau = 0))
 }
-# The mean of each effect given the data, and its standard errors, from the inverse Q of the covariance of the
-# observations and their residuals.
+# The mean of each effect given the data, with standard errors, from the inverse Q of the covariance matrix of the
+# observations and from their residuals.
 expected_effects <- function(K, X, y) {
   inverse <- solve(K)
   P <- inverse - inverse %*% X %*% solve(t(X) %*% inverse %*% X, t(X) %*% inverse)
@@ -62,7 +62,7 @@ test_that("effects of levels and of times agree with dense matrices, by each met
   expect_identical(row.names(effects$g), letters[1:4])
 })
 
-test_that("families have the mode and the precision of Laplace's approximation", {
+test_that("effects of families have the mode and the precision of Laplace's approximation", {
   K <- wards_covariance()
   mode <- oracle_laplace(K, numeric(60), \(eta) dpois(wards$k, exp(eta), log = TRUE))
   expected <- lapply(ward_effects, \(e) {
@@ -76,7 +76,7 @@ test_that("families have the mode and the precision of Laplace's approximation",
   }
 })
 
-test_that("without a field, standard errors agree with mgcv::gam()", {
+test_that("standard errors without a field agree with mgcv::gam()", {
   skip_if_not_installed("mgcv")
   d <- transform(wards, g = factor(g))
   peer <- mgcv::gam(z ~ x + s(g, bs = "re"), data = d, method = "REML")
@@ -87,7 +87,7 @@ test_that("without a field, standard errors agree with mgcv::gam()", {
   expect_equal(effects[["(Intercept).se.fit"]], unname(sqrt(diag(peer$Vp))[theirs]), tolerance = 1e-3)
 })
 
-test_that("times have labels of their class, and predictions at times are their effects", {
+test_that("labels of times have the class of the times, and effects agree with predictions at the times", {
   hour <- as.numeric(wards$day - min(wards$day))
   d <- transform(wards, when = as.POSIXct("2024-03-01 06:00", tz = "UTC") + 3600 * hour, t = x * 3)
   fit <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.3) + ar1(~ when, 0.5, 0.1) + nugget(0.1), estimate = "none")

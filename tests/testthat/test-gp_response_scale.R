@@ -1,9 +1,9 @@
-# Fits in other packages: the scale of marginal means, tables and simulated responses, against glm().
+# Fits in other packages: the scale of marginal means, of tables and of simulated responses, against glm().
 
-# next to no field, so that the trend is that of glm()
+# A fit with nearly no field, so that the trend agrees with glm().
 without_field <- function(formula, data, ..., field = exponential(1e-10, 0.3)) {
   fit <- gp(formula, data, ~ a + b, field, estimate = "none", ...)
-  fit$call$data <- substitute(data) # emmeans looks for variables of an offset there
+  fit$call$data <- substitute(data) # emmeans searches the data for variables of an offset
   fit
 }
 plain <- local({
@@ -27,7 +27,7 @@ gp_family_with_shape <- function(shape) {
   family
 }
 
-test_that("marginal means of a family are on the scale of the response, as those of glm()", {
+test_that("marginal means of a family are on the scale of the response, as for glm()", {
   skip_if_not_installed("emmeans")
   each_peer(function(name, fit, peer) {
     for (type in c("link", "response")) {
@@ -35,7 +35,7 @@ test_that("marginal means of a family are on the scale of the response, as those
       theirs <- as.data.frame(suppressMessages(emmeans::emmeans(peer, "g", type = type)))
       expect_equal(names(ours)[2], names(theirs)[2], info = name)
       expect_equal(ours[[2]], theirs[[2]], tolerance = 1e-5, info = name)
-      # standard errors of the probit and the cloglog link: observed and expected information differ
+      # standard errors differ for other links, for which observed and expected information differ
       if (name %in% c("logit", "counts")) expect_equal(ours$SE, theirs$SE, tolerance = 1e-4, info = name)
     }
     pairs_of <- \(x) as.data.frame(pairs(suppressMessages(emmeans::emmeans(x, "g")), type = "response"))
@@ -44,7 +44,7 @@ test_that("marginal means of a family are on the scale of the response, as those
   })
 })
 
-test_that("marginal means of negative binomial counts have the names of MASS", {
+test_that("marginal means of negative binomial counts have the names that MASS gives", {
   skip_if_not_installed("emmeans")
   skip_if_not_installed("MASS")
   peer <- MASS::glm.nb(count ~ g, plain)
@@ -56,7 +56,7 @@ test_that("marginal means of negative binomial counts have the names of MASS", {
   expect_match(family(fit)$family, "^Negative Binomial\\(")
 })
 
-test_that("marginal means of a transformed response go back", {
+test_that("marginal means of a transformed response are transformed back", {
   skip_if_not_installed("emmeans")
   for (lambda in c(0, 0.5, 1, -0.3)) {
     fit <- without_field(size ~ g, plain, transform = lambda, field = exponential(1e-10, 0.3) + nugget(0.5))
@@ -71,7 +71,7 @@ test_that("marginal means of a transformed response go back", {
   }
 })
 
-test_that("tidy() exponentiates coefficients and their limits, and no standard error", {
+test_that("tidy() exponentiates coefficients and their limits, but not standard errors", {
   skip_if_not_installed("generics")
   each_peer(function(name, fit, peer) {
     if (name %in% c("probit", "cloglog")) {
@@ -116,7 +116,7 @@ test_that("family() agrees with glm()", {
   expect_true(student$validmu(-1))
 })
 
-test_that("simulate() draws new responses of a family with the class of the response, as glm() does", {
+test_that("simulate() draws new responses of a family in the class of the response, as for glm()", {
   d <- transform(plain, f = factor(ifelse(present == 1, "yes", "no")), share = k / 5)
   responses <- list(count = poisson(), f = binomial(), present = binomial(), `cbind(k, 5 - k)` = binomial(),
                     share = binomial(), size = gp_family_with_shape(3), y = student(4, 0.3))
@@ -142,14 +142,14 @@ test_that("simulate() draws new responses of a family with the class of the resp
   }
 })
 
-test_that("new responses have the moments of the model, given the data or of another field", {
+test_that("new responses have the moments of the model, given the data and for a new field", {
   d <- family_data(12)
   fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.5, 0.3), family = poisson(), estimate = "none")
   drawn <- as.matrix(simulate(fit, 6000, seed = 3))
   theirs <- predict(fit, se.fit = TRUE, interval = "prediction")
   expect_equal(unname(rowMeans(drawn)), theirs$fit, tolerance = 0.03)
   expect_equal(unname(apply(drawn, 1, sd)), theirs$se.fit, tolerance = 0.06)
-  # simulations of the model: the mean of exp(eta) for eta of variance 0.5
+  # simulations without the data: the mean of exp(eta) for eta of variance 0.5
   free <- as.matrix(simulate(fit, 20000, seed = 4, conditional = FALSE))
   expect_equal(unname(rowMeans(free)), unname(exp(model.matrix(fit) %*% coef(fit) + 0.25)[, 1]), tolerance = 0.05)
   link <- simulate(fit, 2, seed = 5, noise = FALSE)
@@ -158,7 +158,7 @@ test_that("new responses have the moments of the model, given the data or of ano
   expect_identical(simulate(fit, 2, seed = 5, type = "field"), link)
 })
 
-test_that("new responses of Gaussian observations have their own noise variances", {
+test_that("new responses of Gaussian observations have the noise variances of the observations", {
   d <- data.frame(x = c(1, 2, 5), z = c(1, 2, 0))
   weights <- c(1, 4, 100)
   fit <- gp(z ~ 0, d, ~ x, exponential(1e-8, 1) + nugget(9), estimate = "none", weights = weights)
@@ -175,7 +175,7 @@ test_that("new responses of Gaussian observations have their own noise variances
   expect_identical(attr(simulate(fit, 1, noise = TRUE), "seed"), state)
 })
 
-test_that("simulate() draws new responses of Gaussian observations by default, as for lm(), with a message once", {
+test_that("simulate() draws new Gaussian responses by default, as for lm(), and a message says so once", {
   withr::local_options(rlib_message_verbosity = NULL)
   d <- plain[1:30, ]
   peer <- simulate(lm(y ~ w, d), 2, seed = 1)
@@ -193,7 +193,7 @@ test_that("simulate() draws new responses of Gaussian observations by default, a
   for (type in c("link", "response")) expect_error(simulate(fit, type = type), class = "kernops_input_error")
 })
 
-test_that("omitted rows are NA in new responses where residuals are", {
+test_that("new responses are NA for omitted rows if residuals are NA", {
   gaps <- transform(plain, count = replace(count, 3, NA), present = replace(present, 5, NA))
   for (formula in list(count ~ w, factor(present) ~ w, cbind(present, 1 - present) ~ w)) {
     family <- if (identical(formula, count ~ w)) poisson() else binomial()
@@ -205,7 +205,7 @@ test_that("omitted rows are NA in new responses where residuals are", {
   }
 })
 
-test_that("posterior draws have new responses as well", {
+test_that("new responses can be drawn from posterior draws", {
   fit <- gp(count ~ 1, plain, ~ a + b, exponential(), family = poisson(),
             prior = list(range = pc_range(0.1), variance = pc_sd(3)))
   drawn <- simulate(suppressWarnings(gp_posterior(fit, 5)), 3, seed = 1)
@@ -217,7 +217,7 @@ test_that("posterior draws have new responses as well", {
   expect_named(drawn, paste0("sim_", 1:3))
 })
 
-test_that("prior weights of counts are ignored with a warning, as by glm()", {
+test_that("a warning says that prior weights of counts are ignored, as by glm()", {
   fit <- without_field(count ~ 1, plain, family = poisson(), weights = rep(2, 80))
   expect_warning(simulate(fit, 1, seed = 1), class = "kernops_weights_ignored")
 })

@@ -5,7 +5,7 @@ fit_responses_of <- function(data, ..., null_draws = 0, covariance = exponential
   gp(Y ~ x, data$sites, ~ a + b, covariance, responses = responses, null_draws = null_draws, ...)
 }
 
-test_that("log-likelihoods are dense Gaussian densities with all neighbours", {
+test_that("with all neighbours, log-likelihoods agree with dense Gaussian densities", {
   data <- some_responses(40)
   table <- as.data.frame(fit_responses_of(data, neighbours = 39))
   distance <- as.matrix(dist(data$sites))
@@ -23,7 +23,7 @@ test_that("log-likelihoods are dense Gaussian densities with all neighbours", {
   }
 })
 
-test_that("log-likelihoods are Vecchia's densities in plain R", {
+test_that("log-likelihoods agree with Vecchia's densities in plain R", {
   data <- some_responses()
   table <- as.data.frame(fit_responses_of(data, neighbours = 5))
   graph <- gp_neighbours(data$sites, 5)
@@ -36,7 +36,7 @@ test_that("log-likelihoods are Vecchia's densities in plain R", {
   }
 })
 
-test_that("fits equal single fits", {
+test_that("fits of many responses agree with single fits", {
   data <- some_responses(120)
   table <- as.data.frame(fit_responses_of(data))
   for (j in 1:4) {
@@ -67,7 +67,7 @@ test_that("restricted likelihoods, weights, offsets and subsets agree with singl
   }
 })
 
-test_that("rows with missing values are left out of the fit", {
+test_that("rows with missing values are omitted from the fit", {
   data <- some_responses(90)
   data$Y[c(3, 17, 40), 2] <- NA
   data$Y[5:30, 3] <- NaN
@@ -111,7 +111,7 @@ test_that("a large mean and scale of the responses do not change results", {
   expect_equal(table[2, "(Intercept)"], 1e9 + table[1, "(Intercept)"])
 })
 
-test_that("all stationary kernels have the likelihood of single fits", {
+test_that("for all stationary kernels, likelihoods agree with single fits", {
   data <- some_responses(60, 2)
   kernels <- list(
     squared_exponential(), exponential(), matern(1/2), matern(5/2), matern(0.8), matern(NA), rational_quadratic(),
@@ -130,7 +130,7 @@ test_that("all stationary kernels have the likelihood of single fits", {
   }
 })
 
-test_that("predictions equal those of single fits", {
+test_that("predictions agree with single fits", {
   data <- some_responses(70, 3)
   fit <- fit_responses_of(data)
   table <- as.data.frame(fit)
@@ -152,7 +152,7 @@ test_that("predictions equal those of single fits", {
   expect_identical(predict(fit[2:3], new), predict(fit[c("y2", "y3")], new))
 })
 
-test_that("fitted values, residuals and criteria are those of single fits, and update() changes the trend", {
+test_that("fitted values, residuals and criteria agree with single fits, and update() changes the trend", {
   data <- some_responses(70, 3)
   data$Y[5, 2] <- NA
   data$x[[7]] <- NA
@@ -173,7 +173,7 @@ test_that("fitted values, residuals and criteria are those of single fits, and u
   expect_error(AIC(fit_responses_of(data, responses = "common")), "common", class = "kernops_input_error")
 })
 
-test_that("sparse matrices, assays and columns of data are matrices of responses", {
+test_that("sparse matrices, assays and columns of data may be matrices of responses", {
   skip_if_not_installed("Matrix")
   data <- some_responses(40)
   data$Y[abs(data$Y) < 0.7] <- 0
@@ -191,7 +191,7 @@ test_that("sparse matrices, assays and columns of data are matrices of responses
   experiment <- list(assays = list(logcounts = t(data$Y)), colData = data.frame(x = data$x),
                      spatialCoords = as.matrix(data$sites))
   expect_identical(of(logcounts ~ x, experiment), whole)
-  # the slots of a SpatialExperiment
+  # an object with the slots of a SpatialExperiment
   where <- new.env()
   setClass("StandInFrame", representation(listData = "list"), where = where)
   setClass("StandInAssays", representation(data = "ANY"), where = where)
@@ -203,14 +203,14 @@ test_that("sparse matrices, assays and columns of data are matrices of responses
   expect_identical(of(logcounts ~ x, object), whole)
 })
 
-test_that("threads and blocks do not change results", {
+test_that("the number of threads and the size of blocks do not change results", {
   data <- some_responses(50, 40)
   one <- with_kernops(fit_responses_of(data), threads = 1)
   expect_identical(as.data.frame(with_kernops(fit_responses_of(data), threads = 3)), as.data.frame(one))
   expect_equal(coef(fit_responses_of(replace(data, "Y", list(data$Y[, 7:9])))), coef(one)[7:9, ], tolerance = 1e-10)
 })
 
-test_that("common parameters maximise the sum of log-likelihoods", {
+test_that("common parameters maximise the sum of the log-likelihoods", {
   data <- some_responses(60, 5)
   data$Y[4:6, 5] <- NA
   fit <- fit_responses_of(data, responses = "common")
@@ -241,7 +241,7 @@ test_that("common parameters maximise the sum of log-likelihoods", {
   }
 })
 
-test_that("p-values are uniform without a field", {
+test_that("p-values are uniformly distributed without a field", {
   set.seed(5)
   sites <- data.frame(a = runif(60), b = runif(60))
   Y <- matrix(rnorm(60 * 600), 60)
@@ -254,12 +254,12 @@ test_that("p-values are uniform without a field", {
   expect_true(all(table$p.value[table$statistic == 0] == 1))
   expect_false(is.unsorted(-table$p.value[order(table$statistic)]))
   expect_equal(as.data.frame(fit)$p.adjusted, p.adjust(table$p.value, "BH"))
-  # twice the difference from least squares with independent errors
+  # twice the difference from the log-likelihood of independent errors
   null <- apply(Y, 2, function(y) logLik(lm(y ~ 1)))
   expect_equal(table$statistic, pmax(0, 2 * (table$logLik - null)), tolerance = 1e-7)
 })
 
-test_that("small p-values follow a tail that continues the draws", {
+test_that("small p-values follow a tail that extrapolates the draws", {
   set.seed(2)
   draws <- sort(rchisq(1000, 1))
   p <- null_p_values(c(draws[[900]], draws[[901]] + 1e-9, 25, 40), draws)
@@ -306,7 +306,7 @@ test_that("printed fits and tables", {
   expect_equal(as.data.frame(generics::tidy(fit)), as.data.frame(fit), ignore_attr = TRUE)
 })
 
-test_that("responses and starts of other sizes than their sets are errors", {
+test_that("the engine checks the sizes of responses and starting values", {
   model <- with_bounds(covariance_model(exponential() + nugget(), 1), matrix(1:4), 1:4)
   sets <- hold_sets(matrix(c(1, 2, 3, 4)), numeric(4), rep(1, 4), matrix(1, 4, 1), matrix(c(0L, 1:3), 1))
   held <- function(n) held_responses(set_operators(model), 3, sets, matrix(0, n, 2))

@@ -1,6 +1,6 @@
-# Saved fits are as large as their data: the factor of the covariance matrix is computed again.
+# The file of a saved fit is as large as its data, because the factor of the covariance matrix is computed again.
 
-# Formulas without an environment, which would be saved with them.
+# Formulas whose environment is the global one, so that saving a formula does not save another environment.
 bare <- \(formula) `environment<-`(formula, globalenv())
 
 read_again <- \(fit) unserialize(serialize(fit, NULL))
@@ -12,11 +12,11 @@ expect_same_fit <- function(fit, new) {
                    predict(fit, new, se.fit = TRUE, interval = "confidence"))
   expect_identical(simulate(read, 2, seed = 1, newdata = new), simulate(fit, 2, seed = 1, newdata = new))
   expect_identical(gp_cv(read), gp_cv(fit))
-  # computed once
+  # the factor is computed once
   expect_identical(kernops:::factor_of(read)[[1]]$k, kernops:::factor_of(read)[[1]]$k)
 }
 
-test_that("a fit that is read again gives the same predictions: Gaussian, by groups, of a family", {
+test_that("a fit that was saved and read gives the same predictions: Gaussian, with groups, and with a family", {
   withr::local_seed(1)
   d <- smooth_case(500)
   d$day <- rep(1:2, 250)
@@ -28,7 +28,7 @@ test_that("a fit that is read again gives the same predictions: Gaussian, by gro
                      method = "exact"), new)
 })
 
-test_that("a file of a fit is small, and copies of a fit share its factor", {
+test_that("the file of a fit is small, and copies of a fit share one factor", {
   withr::local_seed(2)
   fit <- gp(bare(z ~ 1), smooth_case(500), bare(~ a + b), given(), estimate = "none")
   file <- withr::local_tempfile()
@@ -41,7 +41,7 @@ test_that("a file of a fit is small, and copies of a fit share its factor", {
   expect_false(is.null(rlang::wref_value(fit$factor$reference)))
 })
 
-test_that("a cell drops its content for another key before the next is computed", {
+test_that("a cell of the cache drops its content before the content for another key is computed", {
   freed <- 0
   count <- function(e) freed <<- freed + 1
   content <- function() {

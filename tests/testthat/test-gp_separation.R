@@ -1,4 +1,4 @@
-# Responses that the trend or the field separates, and fields that vanish, against glm().
+# Responses that the trend or the field separates, and fields whose variance vanishes, against glm().
 
 d <- withr::with_seed(7, {
   d <- data.frame(px = runif(60), py = runif(60), x = rnorm(60), w = rnorm(60),
@@ -15,7 +15,7 @@ with_shape <- function(family, shape) {
 }
 suppress_search <- function(code) withCallingHandlers(code, kernops_not_converged = \(w) invokeRestart("muffleWarning"))
 
-test_that("separation by the trend is a warning that names the covariates", {
+test_that("a warning of separation by the trend names the covariates", {
   complete <- transform(d, k = as.integer(x > 0))
   for (link in c("logit", "probit", "cloglog")) {
     expect_warning(without_field(k ~ x + w, binomial(link), complete), "`x` separates", class = "kernops_separation")
@@ -32,7 +32,7 @@ test_that("separation by the trend is a warning that names the covariates", {
   expect_warning(without_field(k ~ x, binomial(), factor_response(complete)), "`x`", class = "kernops_separation")
 })
 
-test_that("a group without counts is a warning", {
+test_that("a group without counts gives a warning", {
   none <- transform(d, count = ifelse(g == "b", 0, count))
   for (family in list(poisson(), negative_binomial(2))) {
     expect_warning(without_field(count ~ w + g, family, none), "`gb`.*rates are 0", class = "kernops_separation")
@@ -59,7 +59,7 @@ test_that("separation is found if and only if the likelihood has no maximum", {
     if (round %% 3 == 0) x <- round(x)
     y <- if (round %% 2) rbinom(n, 1, 0.5) else as.integer(x %*% rnorm(4) > 0)
     if (qr(x)$rank < 4) next
-    # steps of Newton's method stop where there is a maximum; where there is none, each adds about 1 to the largest
+    # Newton's method converges if there is a maximum; otherwise each step adds about 1 to the largest linear predictor
     after <- \(maxit) glm.fit(x, y, family = binomial(), control = list(maxit = maxit, epsilon = 1e-300))
     steps <- suppressWarnings(lapply(c(25, 29), after))
     grows <- max(abs(steps[[2]]$coefficients - steps[[1]]$coefficients)) > 0.1
@@ -67,7 +67,7 @@ test_that("separation is found if and only if the likelihood has no maximum", {
   }
 })
 
-test_that("a field that separates the response is a warning", {
+test_that("a field that separates the response gives a warning", {
   halves <- transform(d, k = as.integer(px > 0.5))
   expect_warning(suppress_search(gp(k ~ 1, halves, ~ px + py, matern(3/2), family = binomial())), "field separates",
                  class = "kernops_separation")
@@ -79,7 +79,7 @@ test_that("a field that separates the response is a warning", {
                  class = "kernops_separation")
 })
 
-test_that("standard errors of the trend agree with glm() where the field vanishes", {
+test_that("standard errors of the trend agree with glm() if the field vanishes", {
   vanishes <- function(fit) expect_lt(fit$theta[[1]], 1e-3)
   for (case in list(list(k ~ w, binomial()), list(count ~ w, poisson()), list(count ~ g + w, poisson()))) {
     fit <- suppressWarnings(gp(case[[1]], d, ~ px + py, matern(3/2), family = case[[2]],
@@ -96,7 +96,7 @@ test_that("standard errors of the trend agree with glm() where the field vanishe
   }
 })
 
-test_that("a field that the data do not show leaves the standard errors of the trend alone", {
+test_that("a field whose variance vanishes does not change the standard errors of the trend", {
   for (seed in c(1, 2, 6)) {
     withr::local_seed(seed)
     counts <- transform(d, count = rpois(60, exp(1 + 0.5 * w)))
@@ -108,7 +108,7 @@ test_that("a field that the data do not show leaves the standard errors of the t
   }
 })
 
-test_that("parameters of the family and of other components keep their standard errors where a field vanishes", {
+test_that("parameters of the family and of other components keep their standard errors if a field vanishes", {
   skip_if_not_installed("MASS")
   counts <- withr::with_seed(4, transform(d, count = rnbinom(60, mu = exp(1 + 0.5 * w), size = 2)))
   fit <- suppressWarnings(gp(count ~ w, counts, ~ px + py, matern(3/2), family = negative_binomial(),
@@ -128,7 +128,8 @@ test_that("parameters of the family and of other components keep their standard 
 })
 
 test_that("a separating level does not change other coefficients and standard errors", {
-  # in the limit the observations of the level have no information: other coefficients are those of a fit without them
+  # In the limit, observations of the separating level have no information, so that the other coefficients are those of
+  # a fit without these observations.
   counted <- withr::with_seed(7, {
     d <- data.frame(px = runif(150), py = runif(150), w = rnorm(150), g = factor(sample(letters[1:3], 150, TRUE)))
     transform(d, k = rbinom(150, 1, plogis(w)), count = rpois(150, exp(1 + 0.5 * w)))
@@ -147,7 +148,7 @@ test_that("a separating level does not change other coefficients and standard er
     expect_equal(errors[others], sqrt(diag(vcov(without)))[others], tolerance = 1e-3)
     expect_gt(errors[["gc"]], 50)
   }
-  # glm() without a field
+  # glm() is a fit without a field
   quasi <- suppressWarnings(without_field(k ~ w + g, binomial(), counted))
   peer <- glm(k ~ w + g, binomial(), counted)
   expect_equal(sqrt(diag(vcov(quasi)))[others], sqrt(diag(vcov(peer)))[others], tolerance = 1e-3)

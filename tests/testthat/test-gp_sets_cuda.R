@@ -1,4 +1,4 @@
-# Sets of points on a GPU: sums over them and their weights agree with plain R and the CPU.
+# Conditioning sets on a GPU: sums over the sets and the kriging weights of the sets, against plain R and the CPU.
 
 n <- 130
 points <- withr::with_seed(3, list(
@@ -23,7 +23,8 @@ slopes_by <- \(backend, model, neighbours, u = points$u, noise = points$noise, p
   kernops:::set_slopes(kernops:::set_operators(model, backend, precision), model$parameters$value, u, noise, neighbours)
 }
 tolerances <- c(float64 = 1e-10, float32 = 1e-5)
-# The error of each sum; sums of products of two columns cancel, and are measured by those of their squares.
+# The scale of the error of each sum. Sums of products of two columns may cancel, so that their scale is that of the
+# sums of squares.
 size_of <- \(x) {
   if (length(dim(x)) == 3) return(array(apply(x, 3, size_of), dim(x)))
   if (is.matrix(x)) sqrt(outer(abs(diag(x)), abs(diag(x)))) else abs(x)
@@ -35,7 +36,8 @@ expect_alike <- \(at, expected, tolerance = 1e-10, info = NULL) {
     expect_lte(error, tolerance, label = paste("error of", name, toString(info)))
   }
 }
-# Weights of near points may be as large as the condition number of a set, even if they cancel.
+# Compares weights of conditioning sets. Weights of points close to each other may be as large as the condition number
+# of a set, with opposite signs.
 expect_same_weights <- \(at, expected, tolerance = 1e-10) {
   expect_lte(max(abs(at$weights - expected$weights)), 5 * tolerance)
   expect_lte(max(abs(at$sd - expected$sd) / pmax(abs(expected$sd), 1e-300)), 2 * tolerance)
@@ -43,7 +45,7 @@ expect_same_weights <- \(at, expected, tolerance = 1e-10) {
 
 test_that("sums, derivatives and information agree with plain R and with the CPU", {
   skip_without_gpu()
-  # noise that makes sets well conditioned: their condition number multiplies rounding errors of float32
+  # noise makes the sets well conditioned, because rounding errors of float32 are multiplied by the condition number
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(2))
   noise <- points$noise + 2 / points$k
   theta <- model$parameters$value
@@ -71,11 +73,11 @@ test_that("sums, derivatives and information agree with plain R and with the CPU
   }
 })
 
-test_that("in float32 points are centred among them, and the CPU computes in float64", {
+test_that("in float32 the points of a set are centred, and the CPU computes in float64", {
   skip_without_gpu()
   sets <- near(20)$matrix
-  far <- round(points$u * 2^12) / 2^12 # exact, also far away
-  noise <- points$noise + 1 # as above
+  far <- round(points$u * 2^12) / 2^12 # exact in float32, and far from the origin
+  noise <- points$noise + 1 # large enough for well conditioned sets
   for (covariance in vecchia_covariances()[c("exponential", "matern52", "turned", "own")]) {
     model <- model_of(covariance)
     by <- \(u, ...) sums_by(..., model = model, neighbours = sets, u = u, noise = noise)
@@ -89,7 +91,7 @@ test_that("in float32 points are centred among them, and the CPU computes in flo
   expect_alike(sums_by("cuda", absolute, sets, precision = "float32"), sums_by("cpu", absolute, sets), 1e-5)
 })
 
-test_that("every covariance has the sums of the CPU", {
+test_that("sums with every covariance agree with the CPU", {
   skip_without_gpu()
   sphere <- points$u %*% diag(c(40, 30))
   for (covariance in vecchia_covariances()) {
@@ -101,7 +103,7 @@ test_that("every covariance has the sums of the CPU", {
   }
 })
 
-test_that("sums of other numbers of parameters, columns and dimensions, and of the last points, agree with the CPU", {
+test_that("sums agree with the CPU for other numbers of parameters, columns and dimensions, and for the last points", {
   skip_without_gpu()
   sets <- near(9)$matrix
   seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
@@ -122,7 +124,7 @@ test_that("sums of other numbers of parameters, columns and dimensions, and of t
   }
 })
 
-test_that("every covariance has the rows of the CPU and their derivatives", {
+test_that("rows with every covariance and their derivatives agree with the CPU", {
   skip_without_gpu()
   sets <- near(9)$matrix
   seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
@@ -134,7 +136,7 @@ test_that("every covariance has the rows of the CPU and their derivatives", {
   }
 })
 
-test_that("the first singular set is reported, and points that others determine have standard deviation 0", {
+test_that("the first singular set is reported, and points that their set determines have standard deviation 0", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4))
   sets <- near(9)$matrix
@@ -164,7 +166,7 @@ test_that("a covariance that is singular only in float32 is reported", {
   expect_no_match(conditionMessage(error), "float64")
 })
 
-test_that("the texts of all covariances compile for the oldest and for new GPUs", {
+test_that("the CUDA texts of all covariances compile for the oldest and for new GPUs", {
   skip_without_nvrtc()
   texts <- \(covariance, single, derivatives = TRUE) {
     operators <- lapply(kernops:::set_operators(model_of(covariance)), kernops:::live)
@@ -178,14 +180,14 @@ test_that("the texts of all covariances compile for the oldest and for new GPUs"
   }
 })
 
-test_that("the GPU computes sets whose matrices do not fit the shared memory of a block", {
+test_that("the GPU computes sets whose matrices exceed the shared memory of a block", {
   skip_without_gpu()
   model <- model_of(exponential(1.2, 0.4) + nugget(1))
   n <- 420
   u <- withr::with_seed(1, matrix(runif(2 * n), n))
   values <- withr::with_seed(2, cbind(rnorm(n), 1))
   noise <- rep(1, n)
-  # the second is beyond that of float32, too; the first sets have few neighbours
+  # the second size exceeds the shared memory in float32, too; the first sets have few neighbours
   for (m in c(230, 400)) {
     sets <- matrix(pmax(0L, outer(seq_len(m), seq_len(n), \(k, i) i - k)), m)
     weights <- weights_by("cpu", model, sets, u, noise)
@@ -199,7 +201,7 @@ test_that("the GPU computes sets whose matrices do not fit the shared memory of 
       expect_same_weights(weights_by("cuda", model, sets, u, noise, precision), weights, tolerance)
       result <- sums("cuda", precision)
       expect_alike(result, expected, tolerance, c(precision, m))
-      # the CPU would compute in float64
+      # the GPU computes in float32, because the CPU would give the float64 result
       if (precision == "float32") expect_false(identical(result$logdet, expected$logdet))
     }
   }
@@ -210,12 +212,12 @@ test_that("the GPU computes sets whose matrices do not fit the shared memory of 
   expect_same_slopes(slopes_by("cuda", model, some, u, noise), slopes_by("cpu", model, some, u, noise))
 })
 
-test_that("points and neighbours beyond the memory are copied in batches, with the same bits", {
+test_that("points and neighbours that exceed the GPU memory are copied in batches, with the same bits", {
   skip_without_gpu()
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
   many <- 2000
   u <- matrix(sin(seq_len(2 * many)^2), many)
-  sets <- matrix(pmax(0L, outer(c(1:20, 23L), seq_len(many), \(k, i) i - k)), 21) # 168 kB
+  sets <- matrix(pmax(0L, outer(c(1:20, 23L), seq_len(many), \(k, i) i - k)), 21) # neighbours of 168 kB
   held <- \() kernops:::hold_sets(u, rep(0.1, many), rep(1, many), cbind(u[, 1], 1), sets)
   gc()
   limit_memory <- \(kilobytes) withr::local_options(kernops.gpu_memory = if (is.finite(kilobytes)) 1e3 * kilobytes +
@@ -233,19 +235,19 @@ test_that("points and neighbours beyond the memory are copied in batches, with t
       kernops:::set_weights_at(operators$values, model$parameters$value, points, u[last, ], sets[, last] %/% 2L)
     )
   }
-  # points take 96 kB, or half of that in float32: 270 kB hold them, and 80 kB do not
+  # the points take 96 kB, or half of this size in float32: memory of 270 kB holds the points, memory of 80 kB does not
   for (precision in names(tolerances)) for (kilobytes in c(270, 80)) {
     expect_identical(results(kilobytes, precision), results(Inf, precision), info = paste(precision, kilobytes))
   }
 })
 
-test_that("weights of other points agree with points that follow the others", {
+test_that("weights at other points agree with weights of points that follow the stored ones", {
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
   theta <- model$parameters$value
   for (backend in backends()) for (precision in names(tolerances)) {
     values <- kernops:::covariance_matrix(model, precision, backend)
     held <- kernops:::hold_sets(points$u[1:60, ], points$noise[1:60])
-    for (some in list(61:75, 61:n, 99)) { # the second time, more memory is needed
+    for (some in list(61:75, 61:n, 99)) { # the second call needs more memory
       near <- kernops:::nearest_points(points$u[some, , drop = FALSE], points$u[1:60, ], 9L)
       all <- kernops:::set_weights(values, theta, points$u[c(1:60, some), ],
                                    c(points$noise[1:60], numeric(length(some))), near)
@@ -255,7 +257,7 @@ test_that("weights of other points agree with points that follow the others", {
   }
 })
 
-test_that("several GPUs give the sums of one, and stored sets are used for any number of neighbours", {
+test_that("several GPUs give the sums of one GPU, and stored sets can be used with any number of neighbours", {
   skip_without_gpu()
   skip_on_cran()
   skip_if(kernops:::cuda_describe()$name[[1]] == "emulator", "minutes of an emulated GPU")
@@ -273,7 +275,7 @@ test_that("several GPUs give the sums of one, and stored sets are used for any n
   if (nrow(kernops:::cuda_describe()) > 1) expect_identical(with_kernops(sums("cuda", 1), device = 0:1), found)
 })
 
-test_that("a fit runs on a GPU", {
+test_that("a fit on a GPU agrees with the CPU", {
   skip_without_gpu()
   case <- withr::with_seed(5, smooth_case(200))
   by <- \(backend, precision) gp(z ~ w, case, ~ a + b, matern(3/2) + nugget(), "vecchia", backend = backend,

@@ -1,4 +1,4 @@
-# Draws have the moments of kriging; cross-validation and variogram against their definitions.
+# Draws have the moments of kriging; cross-validation and variograms agree with their definitions.
 
 moments <- function(draws, mean, covariance) {
   n <- ncol(draws)
@@ -8,7 +8,7 @@ moments <- function(draws, mean, covariance) {
   expect_lt(max(abs(spread)), 5)
 }
 
-test_that("draws have the mean and the covariance of kriging, exactly made or by Fourier features", {
+test_that("draws have the mean and the covariance of kriging, whether exact or by Fourier features", {
   withr::local_seed(1)
   d <- smooth_case(40)
   new <- smooth_case(6)
@@ -36,14 +36,14 @@ test_that("draws have the mean and the covariance of kriging, exactly made or by
 })
 
 test_that("new responses at one location have the noise of each observation", {
-  # all observations are at one place; with a tiny field, their noise is all that varies
+  # all observations are at one location without a field, so that only their noise varies
   d <- data.frame(z = c(3, 1, 4, 1, 5, 9, 2, 6), w = c(1, 100, 4, 25, 1, 9, 16, 100))
   fit <- gp(z ~ 1, d, covariance = nugget(4), weights = w, known = list(beta = 3), estimate = "none")
   draws <- as.matrix(simulate(fit, 4000, seed = 1, noise = TRUE))
   expect_equal(apply(draws, 1, sd), 2 / sqrt(d$w), tolerance = 0.05, ignore_attr = TRUE)
 })
 
-test_that("anisotropy and products have Fourier features", {
+test_that("covariances with anisotropy and products have Fourier features", {
   withr::local_seed(2)
   u <- matrix(runif(10), 5)
   object <- exponential(1, 0.5, angle = 30, ratio = 0.3) * matern(3/2, range = 0.7, dims = 2) + constant(0.5)
@@ -52,7 +52,7 @@ test_that("anisotropy and products have Fourier features", {
   moments(draws, rep(0, 5), covariance_values(fit$covariance$parts[[1]], u, u))
 })
 
-test_that("draws without noise go through the observations, and agree where points coincide", {
+test_that("draws without noise pass through the observations, and are equal at coinciding points", {
   withr::local_seed(7)
   d <- smooth_case(40)
   new <- d[c(1, 2, 2), ] + 0.01
@@ -75,7 +75,7 @@ test_that("draws agree with the data also for a very large variance", {
   expect_lt(max(abs(draws[1, ])), 1e-6)
 })
 
-test_that("a seed gives the same draws, and leaves the generator alone", {
+test_that("a seed gives the same draws, and does not change the state of the generator", {
   withr::local_seed(3)
   fit <- gp(z ~ 1, smooth_case(20), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.1), estimate = "none")
   before <- .Random.seed
@@ -101,7 +101,7 @@ test_that("prediction intervals have their nominal coverage", {
   expect_lt(mean(within), 0.97)
 })
 
-test_that("leave-one-out agrees with fits without each observation", {
+test_that("leave-one-out predictions agree with fits without the observation", {
   withr::local_seed(5)
   d <- smooth_case(30)
   covariance <- matern(3/2, 1, 0.5) + nugget(0.02)
@@ -118,7 +118,7 @@ test_that("leave-one-out agrees with fits without each observation", {
   expect_false(anyNA(refitted$fit))
 })
 
-test_that("the variogram agrees with all pairs", {
+test_that("the empirical variogram agrees with a computation from all pairs", {
   withr::local_seed(6)
   x <- matrix(runif(80), 40)
   y <- rnorm(40)
@@ -133,7 +133,7 @@ test_that("the variogram agrees with all pairs", {
   expect_equal(sum(gp_variogram(x, y, c(-1, 2))$np), 40 * 39 / 2)
 })
 
-test_that("kernel interpolation goes through its points", {
+test_that("kernel interpolation passes through its points", {
   withr::local_seed(7)
   x <- matrix(runif(100), 50)
   y <- sin(5 * x[, 1]) + x[, 2]
@@ -148,7 +148,7 @@ test_that("kernel interpolation goes through its points", {
   expect_identical(colnames(both(x)), c("once", "twice"))
 })
 
-test_that("an interpolation is printed as an interpolation", {
+test_that("a fit of kernel interpolation is printed as an interpolation", {
   f <- kernel_interpolation(diag(3), 1:3, matern(3/2, 1, 1), lambda = 0.5)
   expect_output(print(f), "<kernel_interpolation> of 3 points of 3 coordinates\n.*matern.*\n  lambda +0.5\n")
   expect_equal(f(diag(3)), f(diag(3) + 0))

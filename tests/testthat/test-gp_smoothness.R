@@ -1,4 +1,4 @@
-# matern(NA): the smoothness estimated, against the likelihood in plain R with besselK().
+# matern(NA), a covariance whose smoothness is estimated, against the likelihood in plain R with besselK().
 
 seen <- withr::with_seed(111, {
   d <- data.frame(a = runif(90), b = runif(90))
@@ -25,7 +25,7 @@ test_that("the likelihood and its maximum agree with plain R", {
   expect_output(print(matern(NA)), "matern(nu = NA)", fixed = TRUE)
 })
 
-test_that("its gradient agrees with differences, by each method", {
+test_that("the gradient agrees with finite differences, by each method", {
   theta <- c(0.9, 0.25, 0.7)
   for (method in c("exact", "vecchia")) {
     how <- list(method = method, reml = FALSE, backend = "cpu", precision = "float64",
@@ -35,13 +35,13 @@ test_that("its gradient agrees with differences, by each method", {
     for (k in 1:3) {
       step <- replace(numeric(3), k, 1e-5)
       slope <- (by_bessel(log(theta + step)) - by_bessel(log(theta - step))) / 2e-5
-      # the slope of the likelihood profiled over the mean, which is equal by the envelope theorem
+      # by the envelope theorem, this is also the derivative of the likelihood profiled over the mean
       expect_equal(ours[[k]], slope, tolerance = 1e-4)
     }
   }
 })
 
-test_that("predictions and draws have the smoothness that was found", {
+test_that("predictions and draws use the estimated smoothness", {
   theta <- unname(coef(fit, "covariance"))
   same <- gp(z ~ 1, seen, ~ a + b, matern(theta[[3]], theta[[1]], theta[[2]]), estimate = "none")
   new <- data.frame(a = c(0.2, 0.5), b = c(0.4, 0.9))
@@ -53,7 +53,7 @@ test_that("predictions and draws have the smoothness that was found", {
   expect_equal(as.numeric(logLik(near)), as.numeric(logLik(fit)), tolerance = 1e-5)
 })
 
-test_that("fields of large smoothness are predicted in float32 as in float64, and found at the bound", {
+test_that("large smoothness gives equal predictions in float32 and float64, and an estimate at the bound", {
   withr::local_seed(7)
   d <- data.frame(a = runif(150), b = runif(150))
   d$z <- sin(3 * d$a) + cos(2 * d$b) + 0.05 * rnorm(150)

@@ -1,4 +1,4 @@
-# Coordinates by name: maps of stars with dimensions in any order, multipoints, measures, heights, empty geometries.
+# Coordinates by name: stars maps with dimensions in any order, multipoints, measures, heights and empty geometries.
 
 seen <- withr::with_seed(71, transform(smooth_case(50), z = 5 * a + b, x = a, y = b))
 turned_model <- function() exponential(1, 0.5, angle = 30, ratio = 0.3) + nugget(0.05)
@@ -6,7 +6,8 @@ plain <- function(data, ...) gp(z ~ 1, data, ..., covariance = turned_model(), e
 fit <- plain(seen, coords = ~ x + y)
 predicted <- function(points) predict(fit, data.frame(x = points[, 1], y = points[, 2]), se.fit = TRUE)
 
-# the cells of a map of stars in the order of its arrays, by a loop over rows and columns of the x, y map
+# A stars map with dimensions x, y. expect_map() compares its predictions with those at the cell centres, in array
+# order.
 map_of <- function(values = NULL) {
   box <- sf::st_bbox(c(xmin = 0, ymin = 0, xmax = 1, ymax = 0.8))
   map <- stars::st_as_stars(box, nx = 4, ny = 3)
@@ -29,7 +30,7 @@ centres <- function() {
   list(x = matrix(rep((1:4 - 0.5) / 4, 3), 4), y = matrix(rep(0.8 - (1:3 - 0.5) / 3 * 0.8, each = 4), 4))
 }
 
-test_that("maps of stars with dimensions y, x are those with x, y, turned", {
+test_that("predictions for stars maps with dimensions y, x are the transposes of those with x, y", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   map <- map_of()
@@ -40,14 +41,14 @@ test_that("maps of stars with dimensions y, x are those with x, y, turned", {
   expect_equal(noisy(turned), t(noisy(map)), ignore_attr = TRUE)
   expect_equal(diag(predict(fit, turned, cov = TRUE)$cov), as.vector(predict(fit, turned, se.fit = TRUE)$se.fit)^2,
                ignore_attr = TRUE)
-  # increasing y, and dimensions named as in NetCDF files
+  # y increases with the index, and dimensions are named as in NetCDF files
   named <- stars::st_as_stars(list(v = matrix(0, 3, 4)), dimensions = stars::st_dimensions(
     lat = 0:3 / 3 * 0.8, lon = 0:4 / 4, .raster = c("lon", "lat")
   ))
   expect_map(named, list(x = t(centres()$x), y = t(centres()$y)[3:1, ]))
 })
 
-test_that("maps of stars in any order are data of fits, variograms, neighbours and cross-validation", {
+test_that("stars maps with dimensions in any order can be data of fits, variograms, neighbours and cross-validation", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   map <- map_of()
@@ -66,7 +67,7 @@ test_that("maps of stars in any order are data of fits, variograms, neighbours a
   expect_equal(gp_neighbours(turned, 3, "coordinate")$order, order(t(centres()$x), t(centres()$y)))
 })
 
-test_that("rotated, curvilinear and rectilinear grids have the coordinates of their cells in any order", {
+test_that("cells of rotated, curvilinear and rectilinear grids have the right coordinates in any order", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   x <- matrix(c(0.1, 0.3, 0.6, 0.15, 0.35, 0.75), 3)
@@ -89,7 +90,7 @@ test_that("rotated, curvilinear and rectilinear grids have the coordinates of th
   expect_map(aperm(uneven, 2:1), lapply(where, t))
 })
 
-test_that("a time of one value is a variable of a map, longer ones are refused", {
+test_that("a time dimension of size one is a variable of a map, and longer time dimensions are refused", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   cube <- stars::st_as_stars(list(v = array(1:24 + 0, c(4, 3, 2))), dimensions = stars::st_dimensions(
@@ -106,7 +107,7 @@ test_that("a time of one value is a variable of a map, longer ones are refused",
   expect_error(plain(setNames(cube, "z")), "two dimensions", class = "kernops_input_error")
 })
 
-test_that("a proxy with one band has the predictions of its array", {
+test_that("predictions for a proxy with one band agree with those for its array", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   file <- withr::local_tempfile(fileext = ".tif")
@@ -116,7 +117,7 @@ test_that("a proxy with one band has the predictions of its array", {
   expect_equal(ours$fit, predict(fit, map_of())$fit, ignore_attr = TRUE)
 })
 
-test_that("features of one point are points, of any geometry type", {
+test_that("features with a single point are points, whatever their geometry type", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(seen, coords = c("x", "y"))
   several <- sf::st_cast(points, "MULTIPOINT")
@@ -146,7 +147,7 @@ test_that("features of one point are points, of any geometry type", {
   expect_equal(result$fit, predict(expected, points)$fit)
 })
 
-test_that("measures are not coordinates, and heights are coordinates in projected systems", {
+test_that("the measure M is not a coordinate, and the height Z is a coordinate in projected systems", {
   skip_if_not_installed("sf")
   d <- transform(seen, m = 50:1, h = sin(1:50))
   flat <- plain(sf::st_as_sf(d, coords = c("x", "y")))
@@ -162,7 +163,7 @@ test_that("measures are not coordinates, and heights are coordinates in projecte
   }
 })
 
-test_that("empty points are missing", {
+test_that("empty points have missing coordinates", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(seen, coords = c("x", "y"))
   expected <- plain(points)

@@ -1,8 +1,8 @@
-# Which observations are used, and coordinates that are dates or times.
+# The argument `subset`, and coordinates that are dates or times.
 
 seen <- withr::with_seed(81, transform(smooth_case(50), day = as.Date("2024-02-20") + sort(sample(200, 50)), v = 1:50))
 
-test_that("a subset is a fit of these rows", {
+test_that("a fit with a subset agrees with a fit of the selected rows", {
   fit <- function(...) gp(z ~ w, ..., coords = ~ a + b, covariance = given(), estimate = "none", weights = v)
   rows <- which(seen$w > 0)
   by_rows <- fit(seen[rows, ])
@@ -22,13 +22,13 @@ test_that("a subset is a fit of these rows", {
   expect_identical(gp_cv(some, labels)$fold, labels[rows[-(1:2)]])
 })
 
-test_that("variables of the environment are subset as well", {
+test_that("a subset also applies to variables of the environment", {
   outside <- seen$z
   ours <- gp(outside ~ 1, seen, ~ a + b, given(), estimate = "none", subset = 11:40)
   expect_equal(logLik(ours), logLik(gp(z ~ 1, seen[11:40, ], ~ a + b, given(), estimate = "none")))
 })
 
-test_that("dates and times are days", {
+test_that("coordinates that are dates or times are measured in days", {
   by <- function(data, coords) gp(z ~ 1, data, coords, exponential(1, 30) + nugget(0.1), estimate = "none")
   numbers <- transform(seen, t = as.numeric(day))
   new <- data.frame(t = 19800.25)

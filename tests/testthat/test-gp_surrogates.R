@@ -1,6 +1,7 @@
-# Models of surrogates that covariances can express: an autoregressive model of two programs (Kennedy and O'Hagan 2000).
+# Surrogate models that covariances can express: an autoregressive model of two computer codes (Kennedy and O'Hagan
+# 2000).
 
-test_that("an accurate program is a factor times the cheap one plus a field", {
+test_that("an accurate code is modelled as a multiple of the cheap code plus a field", {
   d <- rbind(data.frame(x = seq(0, 1, 0.1), z = 0), data.frame(x = c(0, 0.4, 0.6, 1), z = 1))
   accurate <- \(x) (6 * x - 2)^2 * sin(12 * x - 4)
   d$y <- with(d, ifelse(z == 1, accurate(x), accurate(x) / 2 + 10 * (x - 0.5) - 5))

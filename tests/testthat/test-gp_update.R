@@ -1,4 +1,4 @@
-# update(): further observations, by one search from the estimates or with the parameters kept.
+# update() with further observations, by a search from the estimates or with unchanged parameters.
 
 runs <- local({
   withr::local_seed(41)
@@ -10,20 +10,20 @@ more <- runs[51:56, ]
 fresh <- data.frame(a = c(0.2, 0.7), b = c(0.3, 0.6), w = c(0, 1), g = c("u", "v"))
 kept <- function(fit, ...) predict(fit, fresh, se.fit = TRUE, interval = "confidence", ...)
 
-test_that("a search from the estimates finds the optimum of all observations in a few likelihoods", {
+test_that("a search from the estimates finds the optimum of all observations with few evaluations of the likelihood", {
   fit <- gp(y ~ w, first, ~ a + b, matern(5/2, ard = TRUE) + nugget())
   longer <- update(fit, newdata = more)
   cold <- gp(y ~ w, runs, ~ a + b, matern(5/2, ard = TRUE) + nugget())
-  expect_gte(longer$loglik, cold$loglik - 1e-3) # the documented precision
+  expect_gte(longer$loglik, cold$loglik - 1e-3) # within the documented precision
   expect_equal(kept(longer), kept(cold), tolerance = 5e-3)
   expect_lt(longer$search$evaluations, 15)
   expect_identical(nobs(longer), 56L)
   expect_identical(longer$how$control$starts, fit$how$control$starts)
-  # the call is that of a fit to all observations with all starting values
+  # the updated call is that of a fit to all observations with all starting values
   expect_equal(update(longer)$loglik, cold$loglik)
 })
 
-test_that("with kept parameters, appended rows of the factor give the kriging of dense algebra", {
+test_that("with unchanged parameters, rows that are appended to the factor give the kriging of dense algebra", {
   replaced_locally("continued_fit", function(...) stop("the factor was computed again"))
   fit <- gp(y ~ w, first, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), estimate = "none", weights = s,
             known = list(noise = ~ s / 10))
@@ -39,7 +39,7 @@ test_that("with kept parameters, appended rows of the factor give the kriging of
   expect_identical(longer$theta, fit$theta)
 })
 
-test_that("kept parameters are those of estimate = \"none\", whatever the fit", {
+test_that("with unchanged parameters, update() agrees with estimate = \"none\", whatever the fit", {
   same <- function(formula, covariance = matern(5/2, 1, 0.5) + nugget(0.1), ...) {
     fit <- gp(formula, first, ~ a + b, covariance, estimate = "none", ...)
     longer <- update(fit, newdata = more, refit = FALSE)

@@ -7,7 +7,7 @@ vanishing_case <- function(n) {
   transform(d, count = rpois(n, exp(1 + z)))
 }
 
-test_that("a term without effect is named, and takes no standard error from the others", {
+test_that("a warning names a term without effect, and the other standard errors do not change", {
   withr::local_seed(3)
   d <- vanishing_case(120)
   expect_message(fit <- gp(count ~ 1 + (1 | g), d, ~ a + b, exponential(), family = poisson()), "(1 | g)", fixed = TRUE,
@@ -24,7 +24,7 @@ test_that("a term without effect is named, and takes no standard error from the 
   expect_message(gp(noise ~ s(w, bs = "ts"), d, covariance = nugget()), "no effect", class = "kernops_vanished")
 })
 
-test_that("terms with an effect, and single terms, are not named", {
+test_that("no warning names terms with an effect, or the only term", {
   withr::local_seed(4)
   d <- vanishing_case(120)
   d$z <- d$z + match(d$g, letters)
@@ -32,7 +32,7 @@ test_that("terms with an effect, and single terms, are not named", {
   expect_no_message(gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "REML"))
 })
 
-test_that("an effect is not named beside a field whose variance is far above that of the response", {
+test_that("no warning names an effect beside a field whose variance is far above that of the response", {
   withr::local_seed(2)
   d <- data.frame(a = runif(120), b = runif(120), g = sample(1:8, 120, TRUE))
   d$z <- 3 * d$a + d$b^2 + 0.03 * rnorm(8)[d$g] + rnorm(120, sd = 0.005)
@@ -40,7 +40,7 @@ test_that("an effect is not named beside a field whose variance is far above tha
   expect_gt(fit$theta[["squared_exponential.variance"]], 4e4 * fit$theta[["(1 | g).variance"]])
 })
 
-test_that("variances of user-defined covariances are compared in any unit of the response", {
+test_that("vanished variances of user-defined covariances are found in any unit of the response", {
   withr::local_seed(1)
   d <- data.frame(a = runif(120), g = rep(letters[1:6], 20))
   d$z <- 1e-4 * (sin(6 * d$a) + rnorm(6)[match(d$g, letters)] + rnorm(120, sd = 0.2))

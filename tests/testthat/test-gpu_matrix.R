@@ -1,4 +1,4 @@
-# Data that stay on the GPU: results agree with those of the same data on the host.
+# Data that stay on the GPU: results agree with those for the same data on the host.
 
 bytes_in_use <- function() {
   gc()
@@ -19,7 +19,7 @@ test_that("a matrix is copied to the GPU and back", {
     expect_identical(is.na(as.matrix(there)), is.na(odd))
     expect_identical(as.matrix(there)[3:6], odd[3:6])
     expect_identical(as.matrix(gpu_matrix(there, precision))[3:6], odd[3:6])
-    long <- matrix(dyadic(runif(3e6)), 1e6) # more than is converted at a time
+    long <- matrix(dyadic(runif(3e6)), 1e6) # more entries than are converted at a time
     expect_identical(as.matrix(gpu_matrix(long, precision)), long)
   }
   expect_identical(as.matrix(gpu_matrix(1:3)), matrix(c(1, 2, 3)))
@@ -27,7 +27,7 @@ test_that("a matrix is copied to the GPU and back", {
   expect_identical(as.matrix(gpu_matrix(matrix(0, 0, 3))), matrix(0, 0, 3))
 })
 
-test_that("a gpu_matrix has the shape of its matrix, and prints a description", {
+test_that("a gpu_matrix has the dimensions of the matrix, and prints a description", {
   skip_without_gpu()
   x <- gpu_matrix(matrix(0, 500, 3), "float32")
   expect_identical(dim(x), c(500L, 3L))
@@ -35,7 +35,7 @@ test_that("a gpu_matrix has the shape of its matrix, and prints a description", 
   expect_output(print(x), "<gpu_matrix> 500 x 3, float32, 6,000 bytes on GPU 0, ", fixed = TRUE)
 })
 
-test_that("rows and columns are chosen as in a matrix", {
+test_that("rows and columns are selected as in a matrix", {
   skip_without_gpu()
   withr::local_seed(2)
   x <- uniform(400, 5)
@@ -56,7 +56,8 @@ test_that("rows and columns are chosen as in a matrix", {
   expect_error(there[, "a"], class = "kernops_input_error")
 })
 
-# Runs op on the host's data and on the same data of the GPU, wholly and in part.
+# Expects equal results of op for data on the host and for the same data on the GPU, if all or some of the data are
+# there.
 expect_same <- function(op, input, ...) {
   expected <- op(input, ...)
   everything <- lapply(input, gpu_matrix, "float64")
@@ -67,7 +68,7 @@ expect_same <- function(op, input, ...) {
   }
 }
 
-test_that("operators read and write on the GPU, in rows and in columns", {
+test_that("operators read and write data on the GPU, with points in rows and in columns", {
   skip_without_gpu()
   withr::local_seed(3)
   x <- uniform(300, 3)
@@ -89,12 +90,12 @@ test_that("operators read and write on the GPU, in rows and in columns", {
     }
   })
   nearest <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 3, 1)", args[c(1, 3)], backend = "cuda")
-  expect_same(nearest, list(x = x, y = y[1:2, ])) # the third is missing
+  expect_same(nearest, list(x = x, y = y[1:2, ])) # the third neighbour is missing
   gradient <- keops_grad(keops_kernel(formulas[[4]], args, backend = "cuda"), "s") # a sum over both axes
   expect_same(gradient, c(input, list(eta = uniform(200))))
 })
 
-test_that("each call reads the results of the previous call", {
+test_that("each call can read the results of the previous call", {
   skip_without_gpu()
   withr::local_seed(9)
   for (n in c(40, 700, 3000)) for (precision in c("float64", "float32")) {
@@ -113,7 +114,7 @@ test_that("each call reads the results of the previous call", {
   }
 })
 
-test_that("the backend \"auto\" is that of the data", {
+test_that("the backend \"auto\" is the one that holds the data", {
   skip_without_gpu()
   withr::local_seed(4)
   x <- uniform(20, 2)
@@ -124,7 +125,7 @@ test_that("the backend \"auto\" is that of the data", {
   expect_error(dot(backend = "cuda")(list(gpu_matrix(t(x)), y)), class = "kernops_dim_error")
 })
 
-test_that("systems are solved on the GPU", {
+test_that("linear systems are solved on the GPU", {
   skip_without_gpu()
   withr::local_seed(5)
   n <- 2500
@@ -157,12 +158,13 @@ test_that("systems are solved on the GPU", {
   expect_error(solve_on("cpu", gpu_matrix), class = "kernops_input_error")
 })
 
-# The GPU writes into the vectors that it is given; environments stand in for them.
+# The GPU modifies vectors in place. On the host, a test replaces each vector by an environment, which can be modified
+# in place.
 box <- \(value) structure(list2env(list(value = value), parent = emptyenv()), class = "box")
 registerS3method("dim", "box", \(x) dim(x$value))
 registerS3method("[", "box", \(x, i, j, drop) box(x$value[, j, drop = FALSE]))
 
-test_that("solvers are right for vectors that change in place", {
+test_that("solvers are right if operations modify vectors in place", {
   withr::local_seed(8)
   K <- crossprod(uniform(30)[, rep(1, 30)] + diag(30)) + diag(30)
   b <- cbind(uniform(30, 2), 0)
@@ -195,7 +197,7 @@ test_that("solvers are right for vectors that change in place", {
   }
 })
 
-test_that("a solve does not change its arguments", {
+test_that("a solve does not modify its arguments", {
   skip_without_gpu()
   withr::local_seed(6)
   x <- uniform(200, 2)
@@ -223,7 +225,7 @@ test_that("GPU memory is released", {
   expect_identical(bytes_in_use(), before)
 })
 
-test_that("collected garbage frees memory", {
+test_that("garbage collection frees GPU memory", {
   skip_without_gpu()
   withr::local_options(kernops.gpu_memory = 2^30)
   before <- bytes_in_use()
@@ -243,7 +245,7 @@ test_that("a machine without a GPU says so", {
   expect_snapshot(gpu_matrix(diag(2)), error = TRUE, transform = reason)
 })
 
-test_that("a saved matrix is empty when it is read", {
+test_that("a gpu_matrix that was saved is empty after it is read", {
   skip_without_gpu()
   file <- withr::local_tempfile()
   saveRDS(gpu_matrix(diag(2)), file)

@@ -1,14 +1,15 @@
-# Functions that mask other packages: arguments that are not symbolic are passed to the masked functions.
+# Functions that mask functions of other packages: calls without symbolic matrices are forwarded to the masked
+# functions.
 
 X <- matrix(c(0.5, 2, -1, 3), 2)
 
-test_that("without another package, the masked functions are those of kernops", {
+test_that("if no other package is attached, the masked functions are those of kernops", {
   expect_equal(clamp(1:3, 2, 2.5), c(2, 2, 2.5))
   expect_equal(extract(4:6, 2, 2), 5:6)
   expect_error(if_else(condition = TRUE, true = 1, false = 2), "argument `f`", class = "kernops_input_error")
 })
 
-test_that("functions of packages attached before receive their arguments unevaluated", {
+test_that("functions of packages attached earlier receive their arguments unevaluated", {
   theirs <- list(clamp = \(x, lower, upper, ...) c("theirs", lower), mod = \(e1, e2) "their mod",
                  if_else = \(condition, true, false, missing = NULL) list(condition, true, missing),
                  extract = \(data, col, into, ...) list(data, substitute(col), into))
@@ -36,7 +37,7 @@ test_that("functions of packages attached before receive their arguments unevalu
   expect_equal(sum(extract(Vi(X), 2, 1), "j"), X[, 2, drop = FALSE])
 })
 
-test_that("tidyr and dplyr receive their columns", {
+test_that("masked functions of tidyr and dplyr receive columns of data frames", {
   skip_if_not_installed("tidyr")
   skip_if_not_installed("dplyr")
   run <- function(code) {
@@ -48,7 +49,7 @@ test_that("tidyr and dplyr receive their columns", {
   expect_match(paste(run(code), collapse = " "), "1 2 yes NA$")
 })
 
-test_that("functions of packages that are attached later take symbolic matrices", {
+test_that("functions of packages that are attached later accept symbolic matrices", {
   run <- function(package) {
     code <- sprintf("suppressPackageStartupMessages({library(kernops); library(%s)}); X <- matrix(c(0.5, 2, -1, 3), 2)",
                     package)
@@ -62,7 +63,7 @@ test_that("functions of packages that are attached later take symbolic matrices"
   if (requireNamespace("tidyr", quietly = TRUE)) expect_match(run("tidyr"), "-1 3$")
 })
 
-test_that("functions of terra take symbolic matrices if terra is loaded first, without messages", {
+test_that("functions of terra accept symbolic matrices if terra is loaded first, without messages", {
   skip_if_not_installed("terra")
   run <- function(attached) {
     code <- paste("library(terra, quietly = TRUE, warn.conflicts = FALSE);", attached,
@@ -76,7 +77,7 @@ test_that("functions of terra take symbolic matrices if terra is loaded first, w
   }
 })
 
-test_that("no function of base R is masked by another one", {
+test_that("no function of base R is masked by another function", {
   ours <- intersect(getNamespaceExports("kernops"), ls(baseenv()))
   for (name in ours) {
     expect_true(is.primitive(get(name, baseenv())) || methods::is(getExportedValue("kernops", name), "standardGeneric"),
@@ -88,9 +89,9 @@ test_that("no function of base R is masked by another one", {
 test_that("an argument has the same name in all functions", {
   functions <- Filter(is.function, mget(getNamespaceExports("kernops"), asNamespace("kernops"), inherits = TRUE))
   takers <- \(argument) names(Filter(\(f) argument %in% names(formals(args(f))), functions))
-  expect_identical(takers("gradin"), "grad") # rkeops' name of eta, beside it
-  expect_identical(takers("dim"), "axis_plan") # the shape of the array; its `dims` are those to reduce
-  expect_setequal(takers("axis"), c("axis_reduce", "softmax")) # Python's name of dims, beside it
+  expect_identical(takers("gradin"), "grad") # the name that rkeops gives to eta, as an alternative
+  expect_identical(takers("dim"), "axis_plan") # the shape of the array; `dims` are the dimensions to reduce
+  expect_setequal(takers("axis"), c("axis_reduce", "softmax")) # the name that Python gives to dims, as an alternative
   others <- c("w", "weight", "wrt", "variable", "along")
   for (other in others) expect_identical(takers(other), character(), label = other)
 })

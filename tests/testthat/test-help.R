@@ -1,4 +1,4 @@
-# The help pages, as they are installed.
+# The installed help pages.
 
 pages <- tools::Rd_db("kernops")
 tags <- \(page) vapply(page, \(part) attr(part, "Rd_tag"), "")
@@ -7,21 +7,22 @@ aliases <- unlist(lapply(pages, \(page) vapply(page[tags(page) == "\\alias"], \(
 
 expect_all_in <- function(found, known, info = NULL) expect_identical(setdiff(found, known), character(), info = info)
 
-# reexports.Rd links to pages of other packages.
-test_that("every page says what its functions return, shows an example and names its neighbours", {
+# reexports.Rd links to pages of other packages and needs none of these sections.
+test_that("every help page has a value, an example and links to related pages", {
   for (name in setdiff(names(pages), c("kernops-package.Rd", "reexports.Rd"))) {
     expect_all_in(c("\\value", "\\examples", "\\seealso"), tags(pages[[name]]), info = name)
   }
 })
 
-test_that("examples with random numbers set their seed", {
+test_that("examples with random numbers set a seed", {
   for (name in names(pages)) {
     code <- text_of(pages[[name]], "\\examples")
     if (grepl("\\b(rnorm|runif|sample|rexp)\\(", code)) expect_match(code, "set.seed(", fixed = TRUE, info = name)
   }
 })
 
-# "%*%,LazyTensor,ANY-method" of each table of methods that the package exports.
+# The methods of each generic function, in the form "%*%,LazyTensor,ANY-method", from the tables that the package
+# exports.
 s4_methods <- function() {
   tables <- grep("^\\.__T__", getNamespaceExports("kernops"), value = TRUE)
   unlist(lapply(tables, function(table) {
@@ -30,8 +31,8 @@ s4_methods <- function() {
   }))
 }
 
-# Topics that users look up by `?`: all exports and methods, except print methods.
-test_that("every export and every method has a page", {
+# Topics that users look up with `?`: all exports and methods, except print methods.
+test_that("every export and every method has a help page", {
   exports <- getNamespaceExports("kernops")
   generics <- sub("^\\.__T__(.*):[a-z]+$", "\\1", grep("^\\.__T__", exports, value = TRUE))
   expect_all_in(setdiff(exports[!startsWith(exports, ".__")], generics), aliases)
@@ -48,7 +49,7 @@ test_that("every export and every method has a page", {
 
 test_that("?kernops lists every option and every vignette", {
   overview <- text_of(pages[["kernops-package.Rd"]], "\\section")
-  # the size of pieces is for tests
+  # the option for the size of pieces is used by tests only
   for (name in setdiff(c(option_names, "gpu_memory"), "tile")) {
     expect_match(overview, paste0("kernops.", name), fixed = TRUE)
   }
@@ -59,8 +60,8 @@ test_that("?kernops lists every option and every vignette", {
   }
 })
 
-# A chunk of R in README.md and, below it, a chunk of what it prints. Numbers may differ by rounding.
-test_that("README.md shows what its code prints", {
+# Compares each chunk of R code in README.md with the output block that follows. Numbers may differ by rounding.
+test_that("README.md shows the output of its code", {
   skip_on_cran()
   file <- testthat::test_path("..", "..", "README.md")
   skip_if_not(file.exists(file))
@@ -85,7 +86,7 @@ test_that("README.md shows what its code prints", {
   }
 })
 
-test_that("help has the arguments of all functions, with their defaults", {
+test_that("help pages list the arguments of all functions, with their defaults", {
   skip_on_cran()
   skip_if(nzchar(Sys.getenv("DEVTOOLS_LOAD")), "the package is not installed")
   expect_length(unclass(tools::codoc("kernops")), 0)

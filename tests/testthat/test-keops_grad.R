@@ -1,8 +1,9 @@
-# A gradient is a vector-Jacobian product: <eta, op(input)> by one variable, in the shape of that variable.
+# A gradient is a vector-Jacobian product: the derivative of <eta, op(input)> in one variable, in the shape of this
+# variable.
 
 square_distances <- \() keops_kernel("Sum_Reduction(SqDist(x, y), 0)", c("x = Vi(3)", "y = Vj(3)"))
 
-test_that("the gradient of a sum of squared distances is the one of the textbook", {
+test_that("the gradient of a sum of squared distances agrees with the closed form", {
   withr::local_seed(1)
   x <- uniform(10, 3)
   y <- uniform(15, 3)
@@ -12,7 +13,7 @@ test_that("the gradient of a sum of squared distances is the one of the textbook
   expect_close(by("y"), t(sapply(1:15, \(j) -2 * eta[j] * colSums(x - rep(y[j, ], each = 10)))))
 })
 
-test_that("the gradient by a parameter is one row", {
+test_that("the gradient in a parameter is a single row", {
   withr::local_seed(2)
   input <- list(s = 0.7, x = uniform(6, 2), y = uniform(5, 2), eta = uniform(6))
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"))
@@ -20,7 +21,7 @@ test_that("the gradient by a parameter is one row", {
   expect_close(keops_grad(op, "s")(input), matrix(-sum(drop(input$eta) * distances * exp(-0.7 * distances))))
 })
 
-# Reductions over x = Vi(2), y = Vj(2), s = Pm(2), and what they reduce in plain R: f and w of one pair.
+# Reductions over x = Vi(2), y = Vj(2), s = Pm(2), with the functions f and w of one pair that they reduce, in plain R.
 gauss <- \(x, y, s) exp(-sum(s * (x - y)^2))
 waves <- \(x, y, s) s * sin(x + 2 * y)
 wave <- \(x, y, s) sum(waves(x, y, s))
@@ -67,13 +68,13 @@ for (case in differentiable) for (axis in 0:1) {
   })
 }
 
-test_that("an extremum passes its gradient to the first of its ties", {
+test_that("the gradient of an extremum goes to the first of several equal values", {
   op <- keops_kernel("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
   expect_identical(keops_grad(op, 2)(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
   expect_identical(keops_grad(op, "y")(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
 })
 
-test_that("gradients nest: each order agrees with finite differences of the one before", {
+test_that("gradients can be nested: each order agrees with finite differences of the order below", {
   withr::local_seed(4)
   nested <- list(
     list("Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 1)", c("x", "y", "s")),
@@ -99,17 +100,17 @@ test_that("gradients nest: each order agrees with finite differences of the one 
   }
 })
 
-test_that("many nested gradients of a log of sums share what they have in common", {
+test_that("many nested gradients of a log of sums share common subexpressions", {
   op <- keops_kernel("LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)", c("x = Vi(2)", "y = Vj(2)"))
   took <- system.time(for (order in 1:8) op <- keops_grad(op, "x"))[["elapsed"]]
-  if (!nzchar(Sys.getenv("ASAN_OPTIONS"))) expect_lt(took, 5) # sanitizers take several times as long
+  if (!nzchar(Sys.getenv("ASAN_OPTIONS"))) expect_lt(took, 5) # sanitizers are several times slower
   # the eighth derivative of log(exp(x a) + exp(x b)) is (b - a)^8 times that of log(1 + exp(z)) at z = x (b - a)
   op <- keops_kernel("LogSumExp_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
   for (order in 1:8) op <- keops_grad(op, "x")
   y <- c(-0.4, 0.7)
   x <- c(-1.2, 0.3, 2)
   s <- plogis(x * diff(y))
-  polynomial <- c(0, 1) # in s, whose derivative is s - s^2
+  polynomial <- c(0, 1) # a polynomial in s, where the derivative of s is s - s^2
   for (order in 2:8) {
     slope <- polynomial[-1] * seq_len(length(polynomial) - 1)
     polynomial <- c(0, slope, 0) - c(0, 0, slope)
@@ -118,7 +119,7 @@ test_that("many nested gradients of a log of sums share what they have in common
   expect_close(op(c(list(x, y), rep(list(c(1, 1, 1)), 8))), cbind(expected), tolerance = 1e-9)
 })
 
-test_that("Grad() in a string is keops_grad()", {
+test_that("Grad() in a formula string agrees with keops_grad()", {
   withr::local_seed(5)
   input <- list(x = uniform(4, 2), y = uniform(5, 2), s = 0.5, e = uniform(4))
   args <- c("x = Vi(2)", "y = Vj(2)", "s = Pm(1)", "e = Vi(1)")
@@ -137,7 +138,7 @@ test_that("Grad() in a string is keops_grad()", {
   expect_identical(dim(twice), c(4L, 2L))
 })
 
-test_that("a variable is meant by its name or its position from 1", {
+test_that("a variable is selected by its name or its position, counted from 1", {
   withr::local_seed(20)
   input <- list(x = uniform(4, 3), y = uniform(5, 3), eta = uniform(5))
   by <- \(var) keops_grad(square_distances(), var)(input)
@@ -145,7 +146,7 @@ test_that("a variable is meant by its name or its position from 1", {
   expect_identical(by(2L), by("y"))
 })
 
-test_that("eta comes last, by name or position, and may be in rows", {
+test_that("eta is the last input, by name or position, and may be in rows", {
   withr::local_seed(21)
   x <- uniform(4, 3)
   y <- uniform(5, 3)

@@ -1,9 +1,9 @@
-# Input that an operator accepts, and its errors for any other input.
+# The input that an operator accepts, and the errors for other input.
 
 xy <- c("x = Vi(3)", "y = Vj(3)")
 dot <- \(axis = 0) keops_kernel(sprintf("Sum_Reduction((x|y), %d)", axis), xy)
 
-test_that("input is a list, by name in any order or by position, of points in rows or columns", {
+test_that("input is a list, by name in any order or by position, with points in rows or columns", {
   withr::local_seed(2)
   x <- uniform(10, 3)
   y <- uniform(15, 3)
@@ -14,7 +14,7 @@ test_that("input is a list, by name in any order or by position, of points in ro
   expect_identical(dot()(list(t(y), t(x))[2:1], inner_dim = "row"), t(value))
 })
 
-test_that("points in columns: the example of the help page", {
+test_that("points in columns give the results in the example of the help page", {
   op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 0)", xy)
   expect_identical(op(list(x = matrix(1:9, 3), y = matrix(3:8, 3)), inner_dim = "row"), t(c(63, 90)))
 })
@@ -32,7 +32,7 @@ test_that("integer, logical, data frame and vector input gives the results of a 
   expect_identical(op(list(matrix(2), x, y, b)), value)
 })
 
-test_that("the names of the rows stay on the result", {
+test_that("the result keeps the names of the rows", {
   x <- matrix(1:6, 2, dimnames = list(c("a", "b"), c("u", "v", "w")))
   y <- matrix(1:9, 3, dimnames = list(letters[3:5], NULL))
   expect_identical(dimnames(dot(1)(list(x, y))), list(c("a", "b"), NULL))
@@ -41,7 +41,7 @@ test_that("the names of the rows stay on the result", {
   expect_null(dimnames(dot(1)(list(unname(x), y))))
 })
 
-test_that("arrays of one dimension, as table() makes them, are vectors with names", {
+test_that("one-dimensional arrays, such as those of table(), are vectors with names", {
   op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
   counts <- table(c("a", "b", "b"))
   expect_identical(op(list(counts, 1:3)), matrix(c(6, 12), 2, dimnames = list(c("a", "b"), NULL)))
@@ -55,7 +55,7 @@ test_that("an operator does not change its arguments", {
   expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
 })
 
-test_that("a matrix given for a parameter is read as that matrix by every operation", {
+test_that("every operation reads a matrix that is given for a parameter as this matrix", {
   withr::local_seed(12)
   A <- uniform(3, 2)
   B <- uniform(2, 4)
@@ -72,7 +72,7 @@ test_that("a matrix given for a parameter is read as that matrix by every operat
   expect_close(sum_j("Kron(A, B, [3, 2], [2, 4])", c("A = Pm(6)", "B = Pm(8)"), A, B), t(as.vector(t(A %x% B))))
   S <- crossprod(uniform(2, 2))
   expect_close(sum_j("WeightedSqNorm(S, x)", c("S = Pm(4)", "x = Vi(2)"), S, X), cbind(rowSums(X %*% S * X)))
-  # a vector holds the entries of a matrix by rows, also for points in columns and for batches
+  # a vector contains the entries of a matrix row by row, also for points in columns and for batches
   op <- keops_kernel("Sum_Reduction(MatVecMult(A, x), 1)", c("A = Pm(6)", "x = Vi(2)"))
   expect_close(op(list(A, t(X)), inner_dim = "row"), A %*% t(X))
   expect_identical(op(list(c(t(A)), X)), op(list(A, X)))
@@ -82,7 +82,7 @@ test_that("a matrix given for a parameter is read as that matrix by every operat
   expect_close(both[, , 2], -2 * X %*% t(A))
 })
 
-test_that("the gradient by a matrix is a matrix, at any order", {
+test_that("the gradient in a matrix is a matrix, at any order", {
   withr::local_seed(13)
   A <- uniform(3, 2)
   X <- uniform(5, 2)

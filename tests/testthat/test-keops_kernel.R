@@ -12,7 +12,7 @@ test_that("a sum over i has one row per j, a sum over j one row per i", {
   })
 })
 
-test_that("any number of points, of any dimension", {
+test_that("operators accept any number of points, of any dimension", {
   withr::local_seed(3)
   for (D in c(1, 2, 3, 16, 33, 100, 513)) {
     sizes <- expand.grid(M = c(1, 2, 77), N = c(1, 3, 130))
@@ -49,12 +49,12 @@ test_that("results with many columns are right", {
   })
 })
 
-test_that("an index that no variable has takes one value", {
+test_that("an axis without variables has a single index value", {
   expect_identical(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(2)")(list(diag(2))), diag(2))
   expect_identical(keops_kernel("Sum_Reduction(x, 0)", "x = Vi(2)")(list(diag(2))), matrix(1, 1, 2))
 })
 
-test_that("without points, the result has no rows or the value of an empty sum", {
+test_that("without points, the result has no rows, or the value of an empty sum", {
   withr::local_seed(20)
   none <- matrix(0, 0, 3)
   some <- uniform(4, 3)
@@ -64,7 +64,7 @@ test_that("without points, the result has no rows or the value of an empty sum",
   expect_identical(dot()(list(t(some), t(none)), inner_dim = "row"), matrix(0, 1, 0))
 })
 
-test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
+test_that("NA, NaN and Inf affect only the rows in whose terms they occur", {
   x <- matrix(1, 4, 3)
   x[2:4, 2] <- c(NA, NaN, Inf)
   for_each_backend(function(kernel, precision) {
@@ -75,9 +75,9 @@ test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
   expect_true(is.na(dot(1)(list(matrix(c(1L, NA, 1L), 1), matrix(1, 1, 3)))))
 })
 
-test_that("a changed parameter causes no compilation and keeps no memory", {
+test_that("changing a parameter compiles nothing and retains no memory", {
   withr::local_seed(5)
-  local_paths() # folders that no other process writes into
+  local_paths() # a cache that no other process writes into
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
   x <- uniform(50, 3)
   steps <- \(s) for (value in s) op(list(s = value, x = x, y = x))
@@ -104,7 +104,7 @@ test_that("an operator prints itself and tells what it is made of", {
   expect_true(all(c("formula", "args", "args_info", "sum_scheme") %in% names(op())))
 })
 
-test_that("an operator and its gradient survive saveRDS()", {
+test_that("an operator and its gradient can be saved by saveRDS() and read again", {
   withr::local_seed(21)
   file <- withr::local_tempfile()
   input <- list(uniform(3, 3), uniform(4, 3))
@@ -116,13 +116,13 @@ test_that("an operator and its gradient survive saveRDS()", {
   survives(keops_grad(dot(), "x"), c(input, list(uniform(4))))
 })
 
-test_that("float32 computes with 24 bits, float64 with 53", {
+test_that("float32 computes with 24 significant bits, float64 with 53", {
   sum_in <- \(precision) drop(dot(1, precision = precision)(list(t(c(1, 2^-30, 0)), t(c(1, 1, 0)))))
   expect_identical(sum_in("float64"), 1 + 2^-30)
   expect_identical(sum_in("float32"), 1)
 })
 
-test_that("the option kernops.precision is a default, and arguments win", {
+test_that("the option kernops.precision is a default that arguments override", {
   withr::local_options(kernops.precision = "float32")
   third <- \(...) drop(keops_kernel("Sum_Reduction(x / 3, 1)", "x = Vi(1)", ...)(list(1)))
   expect_identical(third(), 11184811 / 2^25)
@@ -134,7 +134,7 @@ test_mistakes("kernops_input_error", alist(
   `unknown precision` = dot(precision = "float8")
 ))
 
-test_that("quotients that jump are rounded as in R, whatever the axis of the divisor", {
+test_that("quotients near a jump are rounded as in R, whichever axis the divisor has", {
   x <- as.double(1:200)
   each <- list("Floor(x / y)" = outer(x, x, `%/%`), "Step(x / y - 1)" = outer(x, x, `>=`) + 0,
                "x / y == 1" = diag(200), "IfElse(x / y - 1, 1, 0)" = outer(x, x, `>=`) + 0)
@@ -144,7 +144,7 @@ test_that("quotients that jump are rounded as in R, whatever the axis of the div
   }
 })
 
-test_that("an unused variable causes a warning, and determines the number of rows", {
+test_that("an unused variable gives a warning, but still determines the number of rows", {
   expect_warning(op <- keops_kernel("Sum_Reduction(Exp(x), 1)", c("x = Vi(1)", "y = Vj(2)")), "variable \"y\"",
                  class = "kernops_unused_variable")
   expect_equal(op(list(c(0, 1), matrix(0, 3, 2))), matrix(3 * exp(c(0, 1))))

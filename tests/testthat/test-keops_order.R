@@ -1,4 +1,4 @@
-# Medians and quantiles of the terms of a formula, against apply() of the matrix of terms.
+# Medians and quantiles of the terms of a formula, against apply() on the matrix of terms.
 
 p <- withr::with_seed(1, list(x = matrix(rnorm(24), 12, dimnames = list(letters[1:12], NULL)), y = matrix(rnorm(14), 7),
                               w = runif(7)))
@@ -6,7 +6,7 @@ terms <- with(p, outer(1:12, 1:7, Vectorize(\(i, j) w[[j]] * exp(-sum((x[i, ] - 
 args <- c("x = Vi(2)", "y = Vj(2)", "w = Vj(1)")
 f <- "w * Exp(-SqDist(x, y))"
 
-test_that("medians and quantiles over j and i are those of the terms", {
+test_that("medians and quantiles over j and i agree with those of the matrix of terms", {
   op <- keops_kernel(paste0("Median_Reduction(", f, ", 1)"), args)
   expect_equal(op(p), cbind(apply(terms, 1, median)), tolerance = 1e-12, ignore_attr = TRUE)
   expect_identical(rownames(op(p)), letters[1:12])
@@ -19,7 +19,7 @@ test_that("medians and quantiles over j and i are those of the terms", {
   expect_named(op(), c("formula", "args", "args_info", "sum_scheme"))
 })
 
-test_that("rows are computed in blocks, and symbolic matrices have these reductions", {
+test_that("rows are computed in blocks, and symbolic matrices have medians and quantiles", {
   x <- withr::with_seed(2, matrix(rnorm(3000), 3000))
   y <- withr::with_seed(3, matrix(rnorm(3001), 3001))
   op <- keops_kernel("Median_Reduction(Abs(x - y), 1)", c("x = Vi(1)", "y = Vj(1)"), backend = "cpu")
@@ -32,13 +32,13 @@ test_that("rows are computed in blocks, and symbolic matrices have these reducti
                ignore_attr = TRUE)
 })
 
-test_that("a GPU computes the same", {
+test_that("medians and quantiles on a GPU agree with the CPU", {
   skip_without_gpu()
   op <- keops_kernel(paste0("Median_Reduction(", f, ", 1)"), args, backend = "cuda")
   expect_equal(op(p), cbind(apply(terms, 1, median)), tolerance = 1e-10, ignore_attr = TRUE)
 })
 
-# The derivative of sum(e * quantile(terms)) by each of the terms in a row: of the element, or the two of them.
+# The derivative of sum(e * quantile(terms, probs)) in each term of a row. A quantile depends on one term, or on two.
 weights_of <- function(terms, probs, e) {
   place <- 1 + (length(terms) - 1) * probs
   order <- order(terms)
@@ -52,7 +52,7 @@ weights_of <- function(terms, probs, e) {
   weights
 }
 
-test_that("gradients are those of the chosen elements", {
+test_that("gradients agree with those of the selected terms", {
   for (backend in backends()) {
     e <- withr::with_seed(4, matrix(rnorm(24), 12))
     op <- keops_kernel(paste0("Quantile_Reduction(", f, ", 0.5, 0.9, 1)"), args, backend = backend)

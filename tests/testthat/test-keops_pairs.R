@@ -1,4 +1,4 @@
-# Variables of pairs, Vij: stored terms and lookups in tables, against the matrices of plain R.
+# Variables of pairs, Vij: stored terms and lookups in tables, against matrices in plain R.
 
 p <- withr::with_seed(1, list(x = matrix(rnorm(24), 12, dimnames = list(letters[1:12], NULL)), y = matrix(rnorm(14), 7),
                               A = matrix(runif(84), 12), s = 0.7))
@@ -24,7 +24,7 @@ test_that("reductions over both axes use the values of pairs", {
   expect_equal(middle(p[3:4]), cbind(apply(p$A * p$s, 2, median)), tolerance = 1e-12)
 })
 
-test_that("lookups are entries of a table", {
+test_that("a lookup returns the entries of a table", {
   i <- rep(1:3, 4)
   j <- c(2, 1, 2, 2, 1, 1, 2)
   table <- matrix(c(1, -2, 3, 0.5, 4, -1), 3)
@@ -35,13 +35,13 @@ test_that("lookups are entries of a table", {
   expect_output(print(lookup_terms(table, i, j)), "12 x 7 terms from a table 3 x 2")
 })
 
-# The derivatives of value(p) by the numbers of one variable, from differences.
+# The derivatives of value(p) in the numbers of one variable, by finite differences.
 differences <- function(value, p, name) {
   at <- \(k, h) value(replace(p, name, list(replace(p[[name]], k, p[[name]][[k]] + h))))
   vapply(seq_along(p[[name]]), \(k) (at(k, 1e-5) - at(k, -1e-5)) / 2e-5, 0)
 }
 
-test_that("gradients in points, parameters and values of pairs are differences", {
+test_that("gradients in points, parameters and values of pairs agree with finite differences", {
   formulas <- c("Sum_Reduction(A * Exp(-s * SqDist(x, y)), 1)", "Sum_Reduction(A * A * (s * x - y), 0)",
                 "LogSumExp_Reduction(A - s * SqDist(x, y), 1)", "LogSumExp_Reduction(A * s * SqDist(x, y), 0)",
                 "Max_Reduction(A * x * s - y, 0)", "Median_Reduction(A * s * SqDist(x, y), 1)",
@@ -62,7 +62,7 @@ test_that("gradients in points, parameters and values of pairs are differences",
   expect_equal(as.vector(gradient), differences(\(p) sum(vectors(p) * 1:14), both, "A"), tolerance = 1e-7)
 })
 
-test_that("gradients have gradients", {
+test_that("gradients can be differentiated again", {
   op <- keops_kernel("Sum_Reduction(A * A * Exp(-s * SqDist(x, y)), 1)", args)
   for (first in c("A", "y")) {
     slope <- keops_grad(op, first)
@@ -84,7 +84,7 @@ test_that("many rows are computed in blocks", {
   expect_equal(as.vector(op(list(A))), colSums(A), tolerance = 1e-12)
 })
 
-test_that("a GPU computes the same", {
+test_that("variables of pairs on a GPU agree with the CPU", {
   skip_without_gpu()
   op <- keops_kernel("Sum_Reduction(A * Exp(-s * SqDist(x, y)), 1)", args, backend = "cuda")
   expect_equal(op(p), cbind(rowSums(p$A * K)), tolerance = 1e-10, ignore_attr = TRUE)

@@ -1,7 +1,7 @@
-# Inputs of 16 bits: rounded in plain R, then computed in double.
+# Inputs of 16 bits: the oracle rounds the inputs in plain R and computes in double precision.
 
-# The nearest number with 8 significant bits, even in case of ties, by the bits of the double: 45 of its 52 bits of the
-# fraction are dropped, all of bytes 1 to 5 and 5 bits of byte 6. A carry goes on to the exponent.
+# The nearest number with 8 significant bits; ties are rounded to even. Of the 52 bits of the fraction of a double, 45
+# are dropped: all of bytes 1 to 5 and 5 bits of byte 6. A carry increments the exponent.
 as_bfloat16 <- function(x) {
   bytes <- matrix(as.integer(writeBin(as.vector(x), raw(), size = 8, endian = "little")), 8)
   low <- colSums(bytes[1:6, , drop = FALSE] * 256^(0:5))
@@ -13,7 +13,7 @@ as_bfloat16 <- function(x) {
   x[] <- readBin(as.raw(rounded), "double", length(x), 8, endian = "little")
   x
 }
-# The same for 11 bits, by arithmetic; numbers below 2^-14 are multiples of 2^-24.
+# The nearest number with 11 significant bits, by arithmetic; numbers below 2^-14 are multiples of 2^-24.
 as_float16 <- function(x) {
   unit <- 2^(pmax(floor(log2(abs(x))), -14) - 10)
   x[] <- ifelse(x == 0, 0, round(x / unit) * unit)
@@ -34,7 +34,7 @@ each_format <- function(body) {
   }
 }
 
-test_that("sums of rounded points are those of plain R", {
+test_that("sums over rounded points agree with plain R", {
   each_format(function(kernel, near, precision, backend) untold({
     K <- exp(-p$s * squares(near$x, near$y))
     op <- kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", args)
@@ -55,7 +55,7 @@ test_that("sums of rounded points are those of plain R", {
   }))
 })
 
-test_that("gradients are those of the rounded points", {
+test_that("gradients agree with those at the rounded points", {
   each_format(function(kernel, near, precision, backend) untold({
     op <- kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", args)
     data <- c(p[1:4], list(eta = p$e))
@@ -68,7 +68,7 @@ test_that("gradients are those of the rounded points", {
   }))
 })
 
-test_that("numbers at the limits are rounded as in plain R", {
+test_that("the largest and smallest numbers are rounded as in plain R", {
   limits <- c(1 + 2^-8, 1 + 3 * 2^-8, 1 + 2^-8 + 2^-40, 256 * (1 - 2^-10), 1e-7, 3e-8, 0, -pi, 65504, 6.1e-5)
   each_format(function(kernel, near, precision, backend) untold({
     op <- kernel("Sum_Reduction(x, 1)", "x = Vi(1)")
@@ -95,7 +95,7 @@ test_that("symbolic matrices, stored terms and medians round their points", {
   })
 })
 
-test_that("the error is measured once for each formula", {
+test_that("the rounding error is measured once for each formula", {
   op <- keops_kernel("Sum_Reduction(Exp(-3 * SqDist(x, y)), 1)", args[1:2], precision = "bfloat16", backend = "cpu")
   message <- expect_message(op(p[1:2]), "30 points", class = "kernops_rounded_input")
   near <- rapply(p[1:2], as_bfloat16, how = "list")

@@ -1,8 +1,8 @@
-# Block-sparse computation: the pairs that ranges keep, against loops over those pairs.
+# Block-sparse computation: reductions over the pairs that ranges keep, against loops over these pairs.
 
 xys <- c("x = Vi(2)", "y = Vj(2)", "s = Pm(2)")
 
-# Clusters of random sizes; some rows are in none.
+# Clusters of random sizes; some rows are in no cluster.
 random_clusters <- function(n, count) {
   cuts <- sort(sample(n - 1, count - 1))
   clusters <- cbind(c(1, cuts + 1), c(cuts, n))
@@ -10,12 +10,12 @@ random_clusters <- function(n, count) {
 }
 random_ranges <- function(m, n, count = 7) {
   keep <- matrix(runif((count - 2)^2) < 0.5, count - 2)
-  keep[2, ] <- FALSE # a cluster that meets nothing
+  keep[2, ] <- FALSE # the second cluster has no pairs
   keep[, 1] <- FALSE
   list(i = random_clusters(m, count), j = random_clusters(n, count), keep = keep)
 }
 as_kept <- \(r) from_matrix(r$i, r$j, r$keep)
-# The ranges as a logical matrix of pairs.
+# The ranges as a logical matrix of all pairs.
 pairs_of <- function(r, m, n) {
   there <- matrix(FALSE, m, n)
   for (a in seq_len(nrow(r$i))) for (b in which(r$keep[a, ])) {
@@ -56,7 +56,7 @@ for (case in cases) for (axis in 0:1) {
     })
   })
 
-  test_that(paste("gradients keep to the ranges:", formula), {
+  test_that(paste("gradients use only the pairs of the ranges:", formula), {
     withr::local_seed(2)
     input <- list(x = uniform(12, 2), y = uniform(11, 2), s = c(0.75, 1.25))
     ranges <- random_ranges(12, 11, 6)
@@ -79,7 +79,7 @@ for (case in cases) for (axis in 0:1) {
 gaussian <- \() keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
 squared <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * x %*% t(y)
 
-test_that("second derivatives keep to the ranges", {
+test_that("second derivatives use only the pairs of the ranges", {
   withr::local_seed(3)
   ranges <- random_ranges(12, 11, 6)
   there <- pairs_of(ranges, 12, 11)
@@ -91,12 +91,12 @@ test_that("second derivatives keep to the ranges", {
   expect_true(all(expected[colSums(there) == 0, ] == 0))
 })
 
-# One cluster has most of the points, on either side; the columns of some rows fill many tiles, or are split.
+# One cluster contains most of the points of an axis; for some rows, the columns fill many tiles or are split.
 uneven <- list(list(c(1, 3, 2996), c(1, 20, 29979)), list(c(1, 1, 3), c(1e5, 7, 1e5)),
                list(c(900, 50, 50), c(900, 1, 99)))
 clusters_of <- \(sizes) cbind(cumsum(sizes) - sizes + 1, cumsum(sizes))
 
-test_that("clusters of any sizes, on any number of threads", {
+test_that("clusters of any sizes are right, on any number of threads", {
   withr::local_seed(4)
   keep <- matrix(c(TRUE, FALSE, TRUE, TRUE, TRUE, FALSE, FALSE, TRUE, TRUE), 3)
   for (sizes in uneven) {
@@ -124,7 +124,7 @@ test_that("clusters of any sizes, on any number of threads", {
   }
 })
 
-test_that("long vectors, and sums of long vectors, keep to the ranges", {
+test_that("long vectors, and sums of long vectors, use only the pairs of the ranges", {
   withr::local_seed(9)
   for (D in c(40, 100)) {
     x <- uniform(300, D) / sqrt(D)
@@ -147,7 +147,7 @@ test_that("long vectors, and sums of long vectors, keep to the ranges", {
   }
 })
 
-test_that("the CUDA text of ranges, and of sums in float64, compiles", {
+test_that("the CUDA texts for ranges and for sums in float64 compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   formulas <- c("Sum_Reduction(Exp(-SqDist(x, y)) * y, 1)", "LogSumExp_Reduction(x | y, y, 1)",
                 "ArgMin_Reduction(x + y, 1)", "ArgKMin_Reduction(SqDist(x, y), 3, 1)")
@@ -163,7 +163,7 @@ test_that("the CUDA text of ranges, and of sums in float64, compiles", {
 
 test_that("ranges that cover all pairs give the results without ranges", {
   withr::local_seed(5)
-  input <- list(uniform(3000, 2), uniform(3000, 2), uniform(3000, low = 0.5))  # nothing cancels
+  input <- list(uniform(3000, 2), uniform(3000, 2), uniform(3000, low = 0.5))  # the terms do not cancel
   whole <- gaussian()(input)
   for (count in c(1, 3, 100)) {
     clusters <- clusters_of(rep(3000 / count, count))
@@ -174,7 +174,7 @@ test_that("ranges that cover all pairs give the results without ranges", {
   }
 })
 
-test_that("far pairs are left out with little loss", {
+test_that("omitting pairs of distant clusters loses little", {
   withr::local_seed(6)
   x <- matrix(runif(1e4), 5000)
   sigma <- 0.05
@@ -188,7 +188,7 @@ test_that("far pairs are left out with little loss", {
   expect_lt(sum(abs(op(input, ranges = ranges) - dense)) / sum(dense), 0.002)
 })
 
-test_that("points of a cluster share a cell, and different cells have different labels", {
+test_that("points in the same cluster share a grid cell, and different cells have different labels", {
   withr::local_seed(7)
   x <- uniform(500, 2)
   labels <- grid_cluster(x, c(0.2, 0.5))
@@ -199,7 +199,7 @@ test_that("points of a cluster share a cell, and different cells have different 
   expect_identical(grid_cluster(x[0, ], 1), integer())
 })
 
-test_that("sorted points are all points, cluster by cluster", {
+test_that("sort_clusters() returns all points, cluster by cluster", {
   withr::local_seed(8)
   x <- uniform(100, 2)
   labels <- sample(c("c", "a", "b"), 100, replace = TRUE)

@@ -11,7 +11,7 @@ test_that("a source names the kernel and the reason for it", {
   expect_match(keops_source(op, device = "sm_80"), sprintf(kernel, "Halves, 4, 4"))
 })
 
-test_that("the kernel depends on the numbers of rows and columns", {
+test_that("the chosen kernel depends on the numbers of rows and columns", {
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(1000)", "y = Vj(1000)"))
   expect_match(keops_source(op, device = "sm_80"), "^// panels")
   expect_match(keops_source(op, rows = 100, device = "sm_80"), "^// wide")
@@ -29,7 +29,7 @@ test_that("sizes and GPUs that do not exist are refused", {
     keops_source(op, device = TRUE)
   })
   expect_error(keops_source(op, device = -1), class = "kernops_input_error")
-  expect_error(keops_source(op, device = 12345), class = "kernops_cuda_error")  # neither with a driver nor without
+  expect_error(keops_source(op, device = 12345), class = "kernops_cuda_error")  # with and without a driver
 })
 
 on_gpu <- function(op) {
@@ -44,7 +44,7 @@ test_that("an operator of a GPU prints the kernels of its reductions", {
   expect_snapshot(print(on_gpu(keops_grad(soft(), "x"))))
 })
 
-test_that("an operator of another backend prints no kernels", {
+test_that("an operator of another backend prints no GPU kernels", {
   expect_no_match(capture.output(print(soft())), "^  kernel ")
   expect_match(capture.output(print(on_gpu(soft()))), "^  kernel     on sm_[0-9]+, 1e5 x 1e5 pairs$", all = FALSE)
 })

@@ -1,5 +1,5 @@
-# Everyday use in comparable packages: four kernels, three reductions, values, gradients and second gradients, to 1e-10
-# against dense matrices. Gradients of the oracle come by complex steps, which lose no digits.
+# Typical uses of comparable packages: four kernels, three reductions, values, gradients and second gradients, to 1e-10
+# against dense matrices. The oracle computes gradients by complex steps, which lose no digits.
 
 withr::with_seed(1, {
   X <- uniform(10, 3)
@@ -24,7 +24,7 @@ reductions <- list(
 
 complex_step <- \(f, x) array(vapply(seq_along(x), \(k) Im(f(replace(x + 0i, k, x[k] + 1e-30i))) * 1e30, 0), dim(x))
 
-# Central differences with Richardson's extrapolation to the sixth order.
+# Derivatives along the coordinate k: central differences with Richardson's extrapolation to the sixth order.
 directional <- function(f, x, k) {
   slope <- \(h) (f(replace(x, k, x[k] + h)) - f(replace(x, k, x[k] - h))) / (2 * h)
   first <- vapply(2^-(5:8), slope, 0)
