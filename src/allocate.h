@@ -110,21 +110,22 @@ inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>>
   });
 }
 
-// Memory of C++ objects to which R holds pointers. R's collector does not count this memory, so it would run too late
-// to free the objects that R has dropped: the collector is called when this memory has doubled since the last call.
+// Memory of C++ objects that R holds by pointers. R's collector does not see this memory, so it would run too late to
+// free the objects that R has dropped: it is called when this memory has doubled since the last call, but before it has
+// grown by more than `most`, so that large objects leave a bounded amount of memory to be collected.
 class UnseenMemory {
  public:
   explicit UnseenMemory(double bytes) : bytes_(bytes) {
     total() += bytes;
     if (total() < limit()) return;
     R_gc();
-    limit() = std::max(least, 2 * total());
+    limit() = total() + std::clamp(total(), least, most);
   }
   ~UnseenMemory() { total() -= bytes_; }
   UnseenMemory(const UnseenMemory&) = delete;
 
  private:
-  static constexpr double least = 256e6;
+  static constexpr double least = 256e6, most = 512e6;
   static double& total() {
     static double bytes = 0;
     return bytes;
