@@ -15,7 +15,7 @@ block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)
     vecchia_state(summed, sets, data, theta, trend, how$reml, profile, search, function() FALSE)
   }
   kept_neighbours <- function(theta) {
-    data <- data_of_records(halo_of_cell(blocks, which.max(blocks$rows), 0)$records)
+    data <- data_of_records(halo_of_cell(blocks, which.max(blocks$rows), reach = 0)$records)
     local <- local_count(data, model, theta, min(2L * blocks$m, length(data$y)),
                          covariance_matrix(model, how$precision, how$backend))
     list(m = blocks$m, all = FALSE, ordering = "cells", local = local)

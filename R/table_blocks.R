@@ -3,7 +3,7 @@
 #   store, columns          the work directory, and the columns of its records
 #   n, read, rows, d        the numbers of observations, of rows of the table, of rows of each cell, of coordinates
 #   partition, boxes, level the cells, and the levels of their points behind the heads
-#   heads                   records of the first points of the ordering, in their order
+#   heads, first            records of the first points of the ordering, in their order, and their number in each cell
 #   m, units, sizes         the number of neighbours, the units of the sets and their numbers of points
 #   trend                   coefficients and factor by which the trend is orthonormal
 #   response                the number of observations and the norm of the response, to tell data apart
@@ -25,13 +25,19 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
     store = store, partition = partition, d = ncol(pilot$data$u), m = min(m, sorted$n - 1),
     response = c(sorted$n, sqrt(sum(sorted$root[, ncol(sorted$root)]^2))),
     trend = block_trend(sorted$root, colnames(pilot$data$x)), model = pilot$model, theta = pilot$theta,
-    near_of = near_of
+    near_of = near_of, head_near = near_of_heads(near_of, ordered$heads),
+    first = heads_of(sorted$rows, length(sorted$rows))
   ))
-  blocks$head_near <- once(function() near_of(coordinates_of_records(blocks$heads)))
   blocks$units <- units_of(blocks)
   blocks$sizes <- sizes_of_units(blocks)
   write_units(blocks)
   blocks
+}
+
+# Returns f(): such coordinates of the heads. Its environment has these values alone, as tasks in other processes do.
+near_of_heads <- function(near_of, heads) {
+  force(list(near_of, heads))
+  once(function() near_of(coordinates_of_records(heads)))
 }
 
 # Returns f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.

@@ -6,7 +6,7 @@
 units_of <- function(blocks) {
   heads <- nrow(blocks$heads)
   first <- seq(1, heads, by = cell_rows)
-  cells <- which(blocks$rows > heads_of(blocks$rows, length(blocks$rows)))
+  cells <- which(blocks$rows > blocks$first)
   slices <- lapply(first, function(k) list(first = k, last = min(heads, k + cell_rows - 1)))
   c(slices, lapply(cells, function(k) list(cell = k)))
 }
@@ -14,7 +14,7 @@ units_of <- function(blocks) {
 # The number of points of each unit.
 sizes_of_units <- function(blocks) {
   vapply(blocks$units, function(unit) {
-    if (is.null(unit$cell)) unit$last - unit$first + 1 else blocks$rows[[unit$cell]] - cell_heads
+    if (is.null(unit$cell)) unit$last - unit$first + 1 else blocks$rows[[unit$cell]] - blocks$first[[unit$cell]]
   }, 0)
 }
 
@@ -48,7 +48,7 @@ search_of_records <- function(blocks, records) {
 # The sets of the points of a cell after its heads. Their neighbours are among the points of the halo of the cell, heads
 # nearby, and the first heads of the table.
 sets_of_cell <- function(blocks, k) {
-  halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = cell_heads)
+  halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = blocks$first)
   order <- order(-halo$records[, "level"], halo$records[, "row"])
   heads <- heads_near_cell(blocks, k)
   records <- rbind(heads, halo$records[order, , drop = FALSE])
@@ -58,13 +58,13 @@ sets_of_cell <- function(blocks, k) {
 
 box_of_cell <- function(blocks, k) matrix(blocks$boxes[, , k], 2)
 
-# The `records` of a cell, and of points of other cells within `reach` of its box, in each cell without the first `skip`
-# points; `inside`: TRUE for records of the cell itself.
-halo_of_cell <- function(blocks, k, reach, skip = 0) {
+# The `records` of a cell, and of points of other cells within `reach` of its box, in each cell without its first
+# points, whose number for each cell is `skip`; `inside`: TRUE for records of the cell itself.
+halo_of_cell <- function(blocks, k, reach, skip = 0 * blocks$rows) {
   box <- box_of_cell(blocks, k)
   others <- which(distance_of_boxes(blocks$boxes, box) <= reach & blocks$rows > skip)
   parts <- lapply(others, function(other) {
-    records <- read_rows(in_store(blocks$store, "cell-", other), blocks$columns, skip = skip)
+    records <- read_rows(in_store(blocks$store, "cell-", other), blocks$columns, skip = skip[[other]])
     if (other == k) return(records)
     near <- blocks$near_of(coordinates_of_records(records))
     records[distance_to_box(near, box) <= reach, , drop = FALSE]
@@ -76,7 +76,7 @@ heads_near_cell <- function(blocks, k) {
   box <- box_of_cell(blocks, k)
   near <- blocks$head_near()
   close <- distance_to_box(near, box) <= max(box[2, ] - box[1, ])
-  blocks$heads[close | seq_len(nrow(near)) <= cell_heads, , drop = FALSE]
+  blocks$heads[close | seq_len(nrow(near)) <= max(blocks$first), , drop = FALSE]
 }
 
 # The sets of the records `rows` alone, with the records that are neighbours.

@@ -38,6 +38,44 @@ test_that("two and four workers give the digits of one process, also if a worker
   }
 })
 
+# The task in a process other than this one ends that process at unit k, as a lack of memory does.
+ending_process <- function(task, k) {
+  ends <- function(unit, ...) {
+    if (unit == k && Sys.getpid() != main) tools::pskill(Sys.getpid(), tools::SIGKILL)
+    task(unit, ...)
+  }
+  environment(ends) <- list2env(list(task = task, k = k, main = Sys.getpid()), parent = baseenv())
+  ends
+}
+
+test_that("workers order cells and find neighbours with the digits of one process, also if a worker dies", {
+  skip_without_future()
+  small_cells()
+  d <- table_data(1200)
+  new <- table_data(100, seed = 2)[c("x", "y", "w")]
+  results <- function() {
+    fit <- fit_of_table(d)
+    units <- lapply(seq_along(fit$blocks$units), function(k) read_object(unit_path(fit$blocks, k)))
+    list(fit$blocks[c("heads", "level", "rows")], order_of_table(fit), units, fit$loglik, fit$beta,
+         predict(fit, new, se.fit = TRUE))
+  }
+  expected <- results()
+  before <- future::plan("multisession", workers = 2)
+  withr::defer(future::plan(before))
+  expect_identical(results(), expected)
+  renewed <- 0
+  renew <- renew_workers
+  replaced_locally(renew_workers = function() {
+    renewed <<- renewed + 1
+    renew()
+  })
+  for (name in c("order_cell", "write_unit")) local({
+    local_constant(name, ending_process(get(name), 3), environment())
+    expect_identical(results(), expected, label = name)
+  })
+  expect_identical(renewed, 2)
+})
+
 test_that("predictions by workers have the digits of one process, also if a worker dies", {
   skip_without_future()
   small_cells()
