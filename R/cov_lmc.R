@@ -3,17 +3,17 @@
 #' The covariances and cross-covariances of several variables, for cokriging by [gp()]: `gp(cbind(a, b) ~ 1, data,
 #' ~ x + y, lmc(matern(3/2), nugget()))`.
 #'
-#' @param ... the structures: [covariance_functions], such as `spherical()`, the product
-#'   `exponential(dims = 1:2) * matern(dims = 3)` or, for a field of several scales with common proportions,
-#'   `exponential() + spherical()`. Their variances are those of `sills`: they take ranges and other parameters, but no
-#'   variance. `nugget()`, and `microscale()`, are separate structures.
+#' @param ... the structures: [covariance_functions], such as `spherical()`, the product `exponential(dims = 1:2) *
+#'   matern(dims = 3)` or, for a field of several scales with common proportions, `exponential() + spherical()`.
+#'   Structures have ranges and other parameters, but no variance, since the variances are the `sills`. `nugget()`, and
+#'   `microscale()`, are separate structures.
 #' @param sills a list with a coregionalisation matrix for each structure, in their order or by their names
-#'   (`"spherical"`, `"nugget"`, ...): its diagonal are the partial sills of the variables, its other entries the
-#'   cross-sills. `NULL` for a matrix that is to be estimated. For a nugget, a vector is a diagonal matrix. If a matrix
-#'   has names, they are those of the variables, in any order.
+#'   (`"spherical"`, `"nugget"`, ...): the diagonal of the matrix has the partial sills of the variables, and its other
+#'   entries are the cross-sills. `NULL` for a matrix that is to be estimated. For a nugget, a vector is a diagonal
+#'   matrix. If a matrix has row and column names, these are the names of the variables, in any order.
 #' @param fixed whether [gp()] keeps the given matrices; otherwise they are starting values.
 #' @param cross_nugget whether the nuggets of the variables at a location are correlated. By default they are
-#'   independent, unless a matrix is given for the nugget that has entries off its diagonal.
+#'   independent, unless the given matrix of the nugget has entries off its diagonal.
 #'
 #' @details The covariance of variable i at a point and variable j at another one at the distance h is the sum over the
 #'   structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the coregionalisation matrix
@@ -23,20 +23,20 @@
 #'
 #'   The response of [gp()] is a matrix, `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))` for names. A
 #'   variable that is `NA` in a row was not observed there (heterotopic data): the others are used. All variables have
-#'   the trend of the formula, with separate coefficients, named such as `zinc:(Intercept)`. `known$beta` with `~ 0`
-#'   is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
+#'   the trend of the formula, with separate coefficients, which have names such as `zinc:(Intercept)`. `known$beta`
+#'   with `~ 0` is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
 #'
-#' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` are effects of each variable, with
-#'   separate variances, and are independent of the other effects, such as `zinc:(1 | site).variance`. An effect of one
-#'   variable has its name in front: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. As terms of the covariance, with
-#'   given values, effects are added: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` is one of each variable,
-#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; [smooth_effect()] and [time_effects] are added in the same
-#'   way.
+#' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` give each variable an independent
+#'   effect, with separate variances such as `zinc:(1 | site).variance`. For an effect of one variable, write the name
+#'   of the variable in front of the effect: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. Effects with given
+#'   values are added to the covariance: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` adds an effect of each
+#'   variable, and `random_effect(zinc ~ 1 | site)` an effect of zinc alone; [smooth_effect()] and [time_effects] are
+#'   added in the same way.
 #'
 #'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
 #'   nugget())`, the effects of a site have the coregionalisation matrix `(1 | site).sill` as their covariance matrix.
-#'   Structures are effects with one coefficient, `~ 1 | g` or `~ 0 + x | g`, [ar1()] and [random_walk()].
-#'   `ranef()` has a column for each variable, such as `zinc:(Intercept)`.
+#'   Effects that can be structures are those with one coefficient, `~ 1 | g` or `~ 0 + x | g`, [ar1()] and
+#'   [random_walk()]. `ranef()` has a column for each variable, such as `zinc:(Intercept)`.
 #'
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
@@ -45,22 +45,22 @@
 #'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
 #'     `cov = "variables"` there are also the covariances of the errors of each pair of variables at the same point, in
 #'     columns such as `cov.zinc.lead`; `cov = TRUE` is the joint matrix of all predictions, with the points of the
-#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used. A
-#'     variable that has none within `maxdist` is `NA`, as its trend is unknown there, unless `known$beta` gives it; the
-#'     others are predicted from what there is. gstat returns `NA` for all of them.
+#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used. A variable
+#'     without observations within `maxdist` is `NA`, as its trend is unknown there, unless `known$beta` gives the
+#'     trend. The other variables are predicted from their observations, whereas gstat returns `NA` for all variables.
 #'   * [simulate()][simulate.gp] has columns such as `zinc.sim1`.
-#'   * [gp_cv()] leaves out a value, and keeps those of other variables at the same point; with `folds`, all values of a
-#'     row are left out together. Its result has a column `variable`.
+#'   * [gp_cv()] leaves out a value, and keeps the values of other variables at the same point; with `folds`, all values
+#'     of a row are left out together. Its result has a column `variable`.
 #'   * `plot()` draws the variograms and cross-variograms.
 #'
-#' `method` may be `"exact"`, or `"vecchia"` and `"vif"`, where the neighbours of an observation are the nearest in
-#' space, of all variables. `transform`, `family` and `known$noise` are for one variable.
+#' `method` may be `"exact"`, or `"vecchia"` and `"vif"`, where the neighbours of an observation are the nearest
+#' observations in space, of all variables. `transform`, `family` and `known$noise` are for one variable.
 #'
 #' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. Effects can be added to it, but no
 #'   other covariance, and it cannot be multiplied.
 #' @section Errors: class `kernops_input_error` for structures with a variance, matrices that are not symmetric and
-#'   positive semi-definite, and for what fits with several variables do not have, such as `method = "iterative"`;
-#'   `kernops_dim_error` for matrices of another size than the number of variables.
+#'   positive semi-definite, and for arguments that are not available for several variables, such as `method =
+#'   "iterative"`; `kernops_dim_error` for matrices of another size than the number of variables.
 #' @references
 #' Goulard, M. and Voltz, M. (1992) Linear coregionalization model: tools for estimation and choice of cross-variogram
 #' matrix. *Mathematical Geology* 24, 269-286.

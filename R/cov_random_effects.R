@@ -3,52 +3,54 @@
 #' Random effects
 #'
 #' Random effects of the levels of a factor, which are independent from level to level, as terms of the covariance of
-#' [gp()]. In the formula of `gp()` they are written as in package lme4: `y ~ x + (1 | site)` has a random intercept for
-#' each site, in addition to the field. `random_effect()` is the same term with given values for its parameters.
+#' [gp()]. In the formula of `gp()`, random effects are written as in package lme4: `y ~ x + (1 | site)` has a random
+#' intercept for each site, in addition to the field. `random_effect()` is the same term with given values for its
+#' parameters.
 #'
 #' @param effect a one-sided formula:
-#'   * `~ 1 | g`: an intercept for each level of g, with the covariance v for two observations of the same level, else
-#'     0;
+#'   * `~ 1 | g`: an intercept for each level of g, with the covariance v for two observations of the same level, and 0
+#'     for different levels;
 #'   * `~ 0 + x | g`: a slope in the numeric variable x for each level, with the covariance v x x' for observations of
 #'     the same level;
 #'   * `~ x | g`, `~ x + z | g`, `~ 0 + x + z | g`: an intercept and slopes for each level, which are correlated.
 #'
-#'   With several variables, `zinc ~ 1 | g` is the effect of one of them, see [lmc()].
+#'   With several variables, `zinc ~ 1 | g` is an effect on the variable zinc alone, see [lmc()].
 #'
 #'   Levels are those of a factor, or the values of a variable: numbers, strings, dates, times. `a:b` has a level for
 #'   each combination. New data match by value: see [predict()][predict.gp].
 #' @param variance,fixed as in [covariance_functions]; `variance` of several coefficients is a vector, with the
 #'   intercept first.
 #' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to be estimated. For three or
-#'   more coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: that of
-#'   coefficients j and k is the correlation given the coefficients before j, so that any values between -1 and 1 are
-#'   possible. The values of pairs with the first coefficient are its correlations with the others.
+#'   more coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: the value for
+#'   coefficients j and k is their correlation given the coefficients before j, so that any values between -1 and 1 are
+#'   possible. For pairs with the first coefficient, the values are ordinary correlations.
 #'
-#' @section In the formula of gp(): `(1 | g)`, `(0 + x | g)` and `(x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`:
-#'   intercepts and slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Parameters have names such as
-#'   `(x | g).variance.(Intercept)`, `(x | g).variance.x` and `(x | g).correlation`. With `covariance = nugget()`, the
-#'   model is a linear mixed model, and `coords` are not needed. Its restricted log-likelihood is that of nlme plus half
-#'   the logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 | g)` is the
+#' @section In the formula of gp(): `(1 | g)`, `(0 + x | g)` and `(x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`, with
+#'   independent intercepts and slopes. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Parameters have names such as `(x |
+#'   g).variance.(Intercept)`, `(x | g).variance.x` and `(x | g).correlation`. With `covariance = nugget()`, the model
+#'   is a linear mixed model, and `coords` are not needed. The restricted log-likelihood is that of nlme plus half the
+#'   logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 | g)` is the
 #'   generalised linear mixed model.
 #'
-#'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
-#'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
-#'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other field;
-#'   `"vecchia"` and `"vif"`, where the effects are exact beside the approximation of the field, for `"vif"` with up to
-#'   2000 effects and coefficients of smooths; and `"iterative"` (not for families). With `group` of [gp()], the
-#'   effects of a level are common to all groups: `day:site` are levels within groups.
+#'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`.
+#'   The effect of a level without observations has mean 0, and its variance is added to the variance of the field. The
+#'   methods for random effects are `"exact"`, which is faster if there is no other field, as observations without a
+#'   common level are then uncorrelated; `"vecchia"` and `"vif"`, which approximate the field but not the effects (for
+#'   `"vif"`, at most 2000 effects and coefficients of smooths); and `"iterative"` (not for families). With `group` of
+#'   [gp()], the effects of a level are common to all groups; `day:site` gives separate levels within groups.
 #'
 #'   `ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].
-#' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
-#'   `~ 0 + x | g`, and for a left side that is none of the variables of [lmc()].
+#' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in `~
+#'   0 + x | g`, and for a left side that is not a variable of [lmc()].
 #' @references
 #' Lewandowski, D., Kurowicka, D. and Joe, H. (2009) Generating random correlation matrices based on vines and extended
 #' onion method. *Journal of Multivariate Analysis* 100(9), 1989-2001.
 #'
 #' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
 #' @seealso [gp()], whose argument `group` has an independent field for each level; [smooth_effect()];
-#'   [covariance_functions]: the product `random_effect(~ 1 | g) * matern()` has one, too, in addition to other terms.
+#'   [covariance_functions]: the product `random_effect(~ 1 | g) * matern()` also has an independent field for each
+#'   level, in addition to other terms.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(80), site = rep(letters[1:8], 10))

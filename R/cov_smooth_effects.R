@@ -4,56 +4,58 @@
 #' Smooths
 #'
 #' Smooth functions of covariates, with the bases and the penalties of package mgcv, as terms of [gp()]: `y ~ z + s(x)`
-#' has a smooth function of x in addition to the field, `y ~ te(x, z)` one of two variables in different units.
-#' `smooth_effect()` is the same term with values for its variances.
+#' has a smooth function of x in addition to the field, and `y ~ te(x, z)` has a smooth function of two variables in
+#' different units. `smooth_effect()` is the same term with given values of its variances.
 #'
 #' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")`, `~ s(x, z)` or `~ te(x, z)`: see
-#'   [mgcv::s()], [mgcv::te()] and [mgcv::t2()]. With several variables, `zinc ~ s(x)` is a smooth of one of them, see
-#'   [lmc()].
+#'   [mgcv::s()], [mgcv::te()] and [mgcv::t2()]. With several variables, `zinc ~ s(x)` is a smooth for the variable zinc
+#'   alone, see [lmc()].
 #' @param variance,fixed as in [covariance_functions]; `variance` has a number for each penalty.
 #'
-#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions that the penalties leave
-#'   alone, such as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions have
-#'   random coefficients, whose precision is the sum over the penalties S_k / v_k, on the scale of mgcv. The `variance`
-#'   v_k of a penalty is the variance of the noise divided by the smoothing parameter `sp` of mgcv, and is estimated
-#'   with the other parameters of the covariance. With `covariance = nugget()`, the model is that of
-#'   `mgcv::gam(method = "REML")`, or `"ML"`, and `coords` are not needed. (For `t2()`, `"ML"` differs: the smooth adds
-#'   up to zero over the observations in the fit, too.)
+#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions without a penalty, such
+#'   as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions have random
+#'   coefficients, whose precision is the sum over the penalties S_k / v_k, on the scale of mgcv. The `variance` v_k of
+#'   a penalty is the variance of the noise divided by the smoothing parameter `sp` of mgcv, and is estimated with the
+#'   other parameters of the covariance. With `covariance = nugget()`, the model is that of `mgcv::gam(method =
+#'   "REML")`, or `"ML"`, and `coords` are not needed. (For `t2()`, results by `"ML"` differ from mgcv, since in `gp()`
+#'   the smooth adds up to zero over the observations in the fit, too.)
 #'
 #'   The smooths are
 #'   * `s()` with one variable or several, and all bases: `"tp"`, `"ts"`, `"cr"`, `"cc"`, `"ps"`, `"bs"`, `"ad"`
 #'     (adaptive), `"ds"`, `"gp"`, `"sos"`, `"mrf"` (of the levels of a factor) and others;
 #'   * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1` is
 #'     that of x;
-#'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. Its coefficients are independent from
+#'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. The coefficients are independent from
 #'     level to level, and new levels have mean 0 and the variance of the model;
-#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g which add up to zero, beside `s(x)`.
-#'     Predictions for new levels are `NA`, as for a factor `by` and for regions that are not on the map;
+#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g, which add up to zero over the levels and are
+#'     used in addition to `s(x)`. Predictions for new levels are `NA`, as they are for new levels of a factor `by` and
+#'     for regions that are not on the map;
 #'   * `s(g, bs = "re")` of a factor, which is the random effect `(1 | g)`, and `s(g, x, bs = "re")`, which is
 #'     `(0 + x | g)`, see [random_effect()].
 #'
-#'   Their names are those of mgcv, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the arguments of
-#'   a smooth, such as `s(x, select = TRUE)`, functions without a penalty get one, too, as for all smooths by
-#'   `mgcv::gam(select = TRUE)`: the whole smooth may vanish.
+#'   The names of smooths are those of mgcv, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the
+#'   arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, too, so that the
+#'   whole smooth may vanish; `mgcv::gam(select = TRUE)` does this for all smooths.
 #'
 #'   As in mgcv, a smooth adds up to zero over the observations, unless `by` is a numeric variable, and the basis
 #'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
-#'   has a smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has none for its first
-#'   level. Functions without a penalty that are in the trend already are left out: in `s(x) + s(z) + te(x, z)`,
-#'   straight lines in x belong to `s(x)`. A smooth of a coordinate and a field with a long range can
-#'   hardly be distinguished.
+#'   has a smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has no smooth for its first
+#'   level. Functions without a penalty that are already in the trend are omitted: in `s(x) + s(z) + te(x, z)`, straight
+#'   lines in x belong to `s(x)`. The data can hardly distinguish a smooth of a coordinate from a field with a long
+#'   range.
 #'
-#'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
-#'   `newdata`, and its argument `terms` gives the parts. `summary()` has the effective degrees of freedom of each
-#'   smooth, with the trend's. The methods are those of [random_effect()].
+#'   The field of a fit includes the penalised part of smooths. [predict()][predict.gp] needs the variables of the
+#'   smooths in `newdata`, and with its argument `terms` it predicts parts of the model. `summary()` shows the effective
+#'   degrees of freedom of each smooth, including its columns in the trend. Smooths are available with the same methods
+#'   as [random_effect()].
 #' @return A covariance, for [gp()].
-#' @section Errors: class `kernops_input_error` for smooths without a penalty, for those with three penalties or more
-#'   that have no common eigenvectors (such as `s(x, z, bs = "ad")`), for smooths with `sp` or `id`, with factors in
+#' @section Errors: class `kernops_input_error` for smooths without a penalty, for smooths with three or more penalties
+#'   without common eigenvectors (such as `s(x, z, bs = "ad")`), for smooths with `sp` or `id`, with factors in
 #'   `smooth_effect()`, and in products of covariances.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
-#' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
-#'   of one coordinate.
+#' @seealso [gp()]; [random_effect()]; [squared_exponential()] and other [covariance_functions], whose argument `dims`
+#'   makes a field of one coordinate.
 #' @examplesIf requireNamespace("mgcv", quietly = TRUE)
 #' set.seed(1)
 #' d <- data.frame(u = runif(80), v = runif(80), x = runif(80))

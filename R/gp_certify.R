@@ -2,16 +2,16 @@
 #'
 #' Computes bounds for the difference between a fit by an approximate `method` of [gp()] and the exact Gaussian process
 #' with the same parameters: for the log-likelihood, and for predictions and standard errors at a sample of sites. The
-#' certificate says whether the approximation is good enough, or more neighbours are needed.
+#' certificate states whether the approximation is good enough or requires more neighbours.
 #'
 #' @param object a fit of [gp()].
-#' @param newdata,coords the new points of which `sites` are compared, as in [predict()][predict.gp]. Default: sites
-#'   between observations that are next to each other, and as many anywhere in the range of the coordinates, with the
-#'   covariates, variable and group of the next observation.
+#' @param newdata,coords new points, as in [predict()][predict.gp], from which a sample of `sites` points is compared.
+#'   Default: half of the sites are between observations that are next to each other, and half anywhere in the range of
+#'   the coordinates, with the covariates, variable and group of the next observation.
 #' @param sites the number of sites. Default: 40, and 20 for more than 5000 observations.
 #' @param level the probability that all bounds hold.
 #' @param probes the number of random vectors for the log-determinant, at least 2. Default: 16, and 8 for more than 5000
-#'   observations. More of them make the interval of the log-likelihood shorter.
+#'   observations. More vectors make the interval of the log-likelihood shorter.
 #' @param seed the seed of the random vectors and of the sample of `newdata`: one whole number. R's random number
 #'   generator is not affected.
 #' @param x a certificate.
@@ -23,41 +23,42 @@
 #' Where a few columns of the covariance matrix explain a smooth field, P is a pivoted Cholesky decomposition plus the
 #' noise (see [kernel_preconditioner()]).
 #'
-#' Conjugate gradients, preconditioned by P, solve systems with S for y, the trend and the covariances of the sites,
-#' all together. S is not stored. The errors of quadratic forms such as \eqn{y'S^{-1}y}, and therefore of the sum of
+#' Conjugate gradients, preconditioned by P, solve the systems with S for y, the trend and the covariances of the sites
+#' together. S is not stored. The errors of quadratic forms such as \eqn{y'S^{-1}y}, and therefore of the sum of
 #' squares, of predictions and of variances, are at most \eqn{e'P^{-1}e / a} for residuals e, where a is a bound below
 #' the smallest eigenvalue of \eqn{A = U S U'}.
 #'
 #' For Vecchia's approximation A has a unit diagonal, and \eqn{\log\det S = -2 \log\det U - \mathrm{tr}\,w(A)} with
 #' \eqn{w(x) = x - 1 - \log x \ge 0}. The trace of w(A) is twice the Kullback-Leibler divergence of the approximation
-#' from the exact distribution (Schaefer, Katzfuss and Owhadi 2021). It is of second order in A - I, and stochastic
-#' Lanczos quadrature (Ubaru, Chen and Saad 2017) estimates it from normal random vectors. For each of these a Gauss
-#' and a Gauss-Radau rule are a lower and an upper bound (Golub and Meurant 2010). The interval from their mean is
-#' conservative: it is that of the widest distribution with the same trace and the same largest eigenvalue (Szekely and
-#' Bakirov 2003). Bounds for the eigenvalues of A come from the same random vectors (Kuczynski and Wozniakowski 1992).
+#' from the exact distribution (Schaefer, Katzfuss and Owhadi 2021). This trace is of second order in A - I, and
+#' stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) estimates it from normal random vectors. For each random
+#' vector, a Gauss rule gives a lower bound and a Gauss-Radau rule an upper bound (Golub and Meurant 2010). The interval
+#' from the mean over the random vectors is conservative: it is computed for the widest distribution with the same trace
+#' and the same largest eigenvalue (Szekely and Bakirov 2003). Bounds for the eigenvalues of A come from the same random
+#' vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The check takes the time of 6 to 20 products with S, which is proportional to n^2. On a CPU, this is about the time
 #' of the fit for 10,000 observations, and less for fewer. For 30,000 observations, the check takes 13 times as long as
 #' the fit (25 s on one core): in each of 10 products, the covariances of all pairs alone take 1 s, half as long as the
-#' fit. On a GPU the check takes less time than the fit for more observations, too. Fits with up to 500 observations are
-#' compared with a dense factorisation. Exact fits have no differences, and nothing is computed.
+#' fit. On a GPU, the check is faster than the fit up to a larger number of observations. Fits with up to 500
+#' observations are compared with a dense factorisation. Exact fits have no differences, and nothing is computed.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
-#' field, for the same parameters of the covariance and the family. It takes dense factors of a matrix with a row for
-#' each observation, and is therefore limited to 2000 observations.
+#' field, for the same parameters of the covariance and the family. This requires dense factors of a matrix with a row
+#' for each observation; the check is therefore limited to 2000 observations.
 #'
 #' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
 #' the exact ones by at most 0.1 exact standard errors (the root of the mean square over the sites), standard errors by
-#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; fair if by at most five times as
-#' much; otherwise poor.
+#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; it is called fair if the differences
+#' are at most five times these limits, otherwise poor.
 #'
 #' @return A list of class `gp_certificate`:
 #'   * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
 #'     `high` of the exact one;
 #'   * `predictions`, a data frame with a row for each site: the coordinates and, if there are several, the `variable`;
-#'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and
-#'     its largest `error`; and `se.low` and `se.high`, the limits of the exact standard error. With a `transform`,
-#'     they are on the transformed scale;
+#'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and its
+#'     largest `error`; and `se.low` and `se.high`, the limits of the exact standard error. With a `transform`,
+#'     predictions are on the transformed scale;
 #'   * `verdict`, `"exact"`, `"good"`, `"fair"` or `"poor"`;
 #'   * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, of conjugate
 #'     gradients.

@@ -2,92 +2,98 @@
 
 #' Settings of gp()
 #'
+#' Makes a list of settings for the argument `control` of [gp()]. If only some methods use a setting, the methods are
+#' given in parentheses.
+#'
 #' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
-#'   many where they differ in more than four ways. A larger number never gives a worse optimum. With package
-#'   future.apply these searches
-#'   run under any `future::plan()`. With 0, one search begins at the given values of the parameters, which finds the
-#'   optimum next to them, as in `update(fit, newdata = )`.
-#' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
-#'   (four times that number if there are more than 4000 observations): half of them are drawn at random, the other half
-#'   are their nearest neighbours.
+#'   many are used if they differ in more than four parameters. A larger number never gives a worse optimum. With
+#'   package future.apply these searches run under any `future::plan()`. With 0, one search begins at the given values
+#'   of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
+#' @param subset number of observations used to find good starting values, if there are more than 1.25 times as many
+#'   observations; four times this number is used if there are more than 4000 observations. Half of the subset is drawn
+#'   at random, and the other half are the nearest neighbours of these.
 #' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
 #' @param maxit the largest number of steps of the search.
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
-#'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
+#'   more vectors, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster. For
-#'   random effects with many scattered levels beside Vecchia's approximation, at least 16 are used, and up to 96 (256
-#'   with a family) where fewer leave a Monte Carlo error of the log-likelihood above 0.04.
+#'   random effects with many scattered levels and `method = "vecchia"`, at least 16 vectors are used, and up to 96 (256
+#'   with a family) as long as the Monte Carlo error of the log-likelihood is above 0.04.
 #' @param precond preconditioner (iterative): `"vecchia"`, `"pivoted_cholesky"` or, for clusters and outliers,
 #'   `"rpcholesky"`, see [kernel_preconditioner()]. With `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if
 #'   a few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
-#'   with long ranges (2 times on a GPU, for fewer than 300,000 observations); else `"vecchia"`. It is chosen once, at
-#'   the first parameters of a search.
+#'   with long ranges (2 times on a GPU, for fewer than 300,000 observations); else `"vecchia"`. The choice is made
+#'   once, at the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.
 #' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
-#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random
-#'   vectors are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it continues with a
-#'   tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all rows, or
-#'   from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
+#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and the systems
+#'   of random vectors have relative residuals of at most 0.1 / sqrt(n) at the end. If a search finds no better step, it
+#'   continues with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64,
+#'   from all rows, or from 10,000 random rows (norms accurate to one per cent) if `cg_tol` is at least 0.001.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia,
 #'   vif).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
-#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
-#'   stand for the first and the last.
+#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` is the same as
+#'   `"bar"`, and `FALSE` the same as `"none"`.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 10 with `responses`;
-#'   30 for
-#'   `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins with
-#'   this number and doubles it, see below. In [predict()][predict.gp], it is the number of neighbours of new points.
-#'   With package future.apply, likelihoods and predictions that take long are distributed over the processes of
-#'   `future::plan()`, if these have more cores than this process uses. For likelihoods, each process keeps a part of
-#'   the observations.
+#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 10 with `responses`; 30
+#'   for `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins
+#'   with the default number and doubles it, see the section about the number of neighbours. In [predict()][predict.gp],
+#'   it is the number of neighbours of new points. With package future.apply, likelihoods and predictions that take long
+#'   are distributed over the processes of `future::plan()`, if those processes have more cores than this session uses.
+#'   For likelihoods, each process keeps a part of the observations.
 #' @param inducing number of inducing points of `method = "vif"`, at most that of the observations.
-#' @param neighbour_tol the tolerable change of the log-likelihood by twice as many neighbours, for each observation;
-#'   it scales the other tolerances, too, see below.
+#' @param neighbour_tol the largest change of the log-likelihood for each observation that is tolerated when the number
+#'   of neighbours is doubled; the other tolerances are multiples of `neighbour_tol`, see the section about the number
+#'   of neighbours.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
 #' @param null_draws number of simulated responses without a field that give the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
-#'   separate directory in it, which is kept, so that the saved fit predicts in another session, and an interrupted fit
-#'   continues from the stored results when it is called again with the same arguments. Delete it if the data change. A
-#'   disk that is full is an error of class `kernops_disk_error`, and the files are removed. Default: a
-#'   temporary directory that is removed with the fit.
-#' @param memory a bound on the memory of a fit of such a table: a string such as `"8 GB"`, or a number of bytes. A fit
-#'   of the table that needs more is an error of class `kernops_memory_error`. Default: no bound, with chunks of
-#'   200,000 rows.
+#'   separate subdirectory, which is kept, so that the saved fit predicts in another session, and an interrupted fit
+#'   continues from the stored results when it is called again with the same arguments. Delete the subdirectory if the
+#'   data change. If the disk is full, there is an error of class `kernops_disk_error`, and the files are removed.
+#'   Default: a temporary directory that is removed with the fit.
+#' @param memory a bound on the memory of a fit of a table that is read in chunks: a string such as `"8 GB"`, or a
+#'   number of bytes. A fit that needs more memory is an error of class `kernops_memory_error`. Default: no bound, with
+#'   chunks of 200,000 rows.
 #' @section The number of neighbours:
-#' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict,
-#' `summary()` and `glance()` all changes, and `fit$vecchia$changes` has the numbers:
+#' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` shows the verdict,
+#' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. These are the
+#' changes
 #'   * of the log-likelihood at the same parameters, from 10,000 of the observations if there are more;
 #'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
-#'     positive parameter counts as a tenth);
-#'   * of predictions of the field at 200 sites, half of them between observations that are next to each other, in their
-#'     standard errors, and of these standard errors: roots of mean squares, with the changed estimates.
+#'     positive parameter counts as a tenth of the parameter);
+#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors: root
+#'     mean squares, with the changed estimates. Half of the sites are between observations that are next to each other.
 #'
-#' An approximation is good if these changes are at most `neighbour_tol` = 0.001 for each observation (1 for less than
-#' 1000 of them), half a standard error (500 `neighbour_tol`), a tenth of a standard error (100 `neighbour_tol`) and 3 %
-#' (30 `neighbour_tol`); fair up to five times as much; otherwise poor. [certify()] compares with exact answers. The
-#' changes of a family with more than 20,000 observations are those of predictions alone, unless `neighbours = "auto"`.
-#' For `method = "vif"` with more than 10,000 observations, the change of the log-likelihood is its expectation from 100
-#' observations, predictions are those of 10,000 observations, and the change of the estimates is not computed.
+#' An approximation is good if the change of the log-likelihood is at most `neighbour_tol` = 0.001 for each observation
+#' (at most 1 for less than 1000 observations), that of the estimates half a standard error (500 `neighbour_tol`), that
+#' of predictions a tenth of a standard error (100 `neighbour_tol`) and that of standard errors 3 % (30
+#' `neighbour_tol`). It is fair if the changes are at most five times these limits, otherwise poor. [certify()] compares
+#' with exact answers. The changes of a family with more than 20,000 observations are those of predictions alone, unless
+#' `neighbours = "auto"`. For `method = "vif"` with more than 10,000 observations, the change of the log-likelihood is
+#' its expectation from 100 observations, predictions are those of 10,000 observations, and the change of the estimates
+#' is not computed.
 #'
 #' With `neighbours = "auto"`, neighbours are doubled, and the search continues, until the approximation is good. If
-#' that takes more than `neighbour_limit` neighbours, a warning of class `kernops_neighbours` says what the changes are
-#' and which method to use. A poor approximation by the default number for more than 20,000 observations is warned of
-#' likewise. New points that are predicted from observations have at least twice as many neighbours as
-#' these, and twice as many, up to 240, while that changes their predictions by more than the tolerance; see
-#' [predict()][predict.gp] for noisy observations.
+#' more than `neighbour_limit` neighbours would be required, a warning of class `kernops_neighbours` reports the changes
+#' and the method to use instead. A poor approximation with the default number of neighbours for more than 20,000
+#' observations gives the same warning. New points that are predicted from observations have at least twice as many
+#' neighbours as the observations; this number is doubled, up to 240, as long as doubling changes the predictions by
+#' more than the tolerance; see [predict()][predict.gp] for noisy observations.
 #'
-#' The default is a fixed number because the time of a likelihood grows with its third power. On two cores, 3000 of the
-#' satellite temperatures of Heaton et al. (2019) are good with 60 neighbours, and all 105,569 with 30 (3 s). A smooth
-#' field (Matern 5/2, noise of 1 % of its variance, n = 3000) is good with 60 (1 s; with 30, the log-likelihood is 15
-#' lower, and predictions are the same to three digits). For the
-#' borehole function (8 inputs, n = 3000) it is poor with 60 (10 s), and `"auto"` stops at 240 (53 s) with 200 more
-#' units of log-likelihood and the same error of predictions: automatic doubling would cost more than it gives there.
+#' The default is a fixed number because the time of a likelihood grows with the third power of the number of
+#' neighbours. On two cores, the approximation is good for 3000 of the satellite temperatures of Heaton et al. (2019)
+#' with 60 neighbours, and for all 105,569 with 30 (3 s). For a smooth field (Matern 5/2, noise of 1 % of its variance,
+#' n = 3000), it is good with 60 (1 s; with 30, the log-likelihood is 15 lower, and predictions are the same to three
+#' digits). For the borehole function (8 inputs, n = 3000) it is poor with 60 (10 s), and `"auto"` stops at 240 (53 s)
+#' with 200 more units of log-likelihood and the same error of predictions: in this example, automatic doubling takes
+#' more time without better predictions.
 #'
 #' @references
 #' Heaton, M. J. et al. (2019) A case study competition among methods for analyzing large spatial data. *Journal of

@@ -5,37 +5,35 @@
 #' matrix. In both cases the trend is estimated again without the predicted observations.
 #'
 #' @param object a fit of [gp()].
-#' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
-#'   for all rows of the data, also those that were not used, are allowed). Labels are matched by value. A fold contains
-#'   all variables of its rows.
+#' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (or for
+#'   each row of the data, including rows that were not used). Labels are matched by value. With several variables, a
+#'   fold contains all variables of its rows.
 #' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
 #'   error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.
-#' @details Folds are independent fits: with package future.apply they run under any `future::plan()`, on the cores of
-#'   this machine or on other machines.
-#'   For `method = "vecchia"`, leave-one-out uses the inverse of the approximate covariance matrix, with as many
-#'   neighbours as predictions. For a fit with a [family][gp_families], it uses that of its posterior.
-#'   For an iterative fit, leave-one-out solves one system for each observation, in blocks; for more than `exact_limit`
-#'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
-#'   (Hutchinson 1990).
-#'   For a fit with `transform`, all columns are on the transformed scale.
-#'   For several variables ([lmc()]), leave-one-out leaves out a single value and keeps the values of the other
-#'   variables at the same point.
-#' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
-#'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
-#'   For points and maps of sf, stars, terra and sp it is of class `sf`, too, with the points of the observations:
-#'   `sf::st_as_sf()` leaves this class alone, and `terra::vect()` of that is an object of terra. Without package sf
-#'   the coordinates are further columns. `summary()` gives the mean error, the root mean square error, the mean log
-#'   score and the proportion of observations within their 95 % intervals. A fit with a [family][gp_families] has
-#'   further columns: `log_density`, the logarithm of the probability (density) that was predicted for the
-#'   observation, of which the mean log score is the average, and `within`, whether it is in its 95 % prediction
-#'   interval. If the trend cannot be estimated without an observation, such as the only one of its group, its
-#'   prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it. Levels of a [random_effect()] and groups
-#'   without other observations are predicted from the distribution of new levels.
+#' @details Folds are predicted independently: with package future.apply, they run under any `future::plan()`, on the
+#'   cores of this machine or on other machines. For `method = "vecchia"`, leave-one-out uses the inverse of the
+#'   approximate covariance matrix, with as many neighbours as predictions have. For a fit with a [family][gp_families],
+#'   leave-one-out uses the inverse of the posterior covariance matrix. For an iterative fit, leave-one-out solves one
+#'   system for each observation, in blocks; for more than `exact_limit` observations (see [gp_control()]), the diagonal
+#'   of the inverse is estimated with 16 times the number of `probes` (Hutchinson 1990). For a fit with `transform`, all
+#'   columns are on the transformed scale. For several variables ([lmc()]), leave-one-out leaves out a single value and
+#'   keeps the values of the other variables at the same point.
+#' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, the
+#'   prediction of the observation as a new observation and the standard error; `residual`, `zscore` (`residual /
+#'   se.fit`) and `fold`. For points and maps of sf, stars, terra and sp the result also has the class `sf`, with the
+#'   points of the observations: `sf::st_as_sf()` removes the class `gp_cv`, and `terra::vect()` converts the result to
+#'   an object of terra. Without package sf, the coordinates are additional columns. `summary()` gives the mean error,
+#'   the root mean square error, the mean log score and the proportion of observations within their 95 % prediction
+#'   intervals. A fit with a [family][gp_families] has further columns: `log_density`, the logarithm of the predicted
+#'   probability (density) of the observation (the mean log score is the average of this column), and `within`, whether
+#'   the observation is in its 95 % prediction interval. If the trend cannot be estimated without an observation, such
+#'   as the only one of its group, the prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores the
+#'   observation. Levels of a [random_effect()] and groups without other observations are predicted from the
+#'   distribution of new levels.
 #' @section Conditions: warnings and errors name the fold in which they occur. They have the classes of their causes,
-#'   and warnings also `kernops_fold_warning`. Folds whose predictions are `NA` are named by a warning of class
-#'   `kernops_unknown_fold`. If
-#'   a process of `future::plan()` dies, the error has class `kernops_worker_error`.
+#'   and warnings also `kernops_fold_warning`. A warning of class `kernops_unknown_fold` names the folds whose
+#'   predictions are `NA`. If a process of `future::plan()` dies, the error has class `kernops_worker_error`.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'

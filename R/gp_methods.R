@@ -1,5 +1,7 @@
 #' Methods of Gaussian process fits
 #'
+#' Return the estimates, standard errors, intervals, residuals and likelihood of a fit of [gp()], and compare fits.
+#'
 #' @param object a fit of [gp()].
 #' @param type which parameters: `"trend"`, `"covariance"`, or both; `coef()` has also `"transform"`, the parameter
 #'   `lambda` of the Box-Cox transformation, if any. For `residuals()`: the kind of residuals, `"response"` or
@@ -10,39 +12,38 @@
 #'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
 #' @param filename for a fit of a table that is read in chunks, see [gp_table()]: the path of a CSV file to which
 #'   `fitted()` and `residuals()` write a value for each row of the table. Default: they are returned.
-#' @param cost whether `summary()` has the seconds of the fit by part, see the details.
+#' @param cost whether `summary()` includes a table of the time of each part of the fit, in seconds; see the details.
 #' @param ... further fits for `AIC()`, `BIC()` and `anova()`; the other methods have no further arguments.
 #'
 #' @details `vcov()` of the trend is the covariance matrix of generalised least squares. For the covariance parameters,
 #'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
 #'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations, and approximate
-#'   ones of up to 1000, this is the observed information, from differences of the gradient; for larger fits and for
-#'   iterative fits, it is the average information at the end of the search (Gilmour et al. 1995); for larger fits by
-#'   `method = "vecchia"`, the expected information (for REML, that of the likelihood without a trend). Parameters on
-#'   which the likelihood hardly depends, such as those of a field whose variance is estimated as next to zero, have
-#'   `NA` and a warning of class `kernops_no_standard_error`; all other standard errors are then those for given values
-#'   of these parameters. The standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of its
-#'   diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
-#'   response minus the fitted field, which includes the trend; those of `type = "pearson"` are divided by the standard
-#'   deviation of the noise, `NA` where there is no noise. `summary()` names pairs of terms that the data hardly
-#'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
-#'   have a correlation below -0.9.
+#'   ones of up to 1000, the second derivatives are the observed information, from differences of the gradient. For
+#'   larger fits by `method = "vecchia"` they are the expected information (for REML, that of the likelihood without a
+#'   trend); for other larger fits and for iterative fits, the average information at the end of the search (Gilmour et
+#'   al. 1995). Parameters on which the likelihood hardly depends, such as those of a field whose variance is estimated
+#'   as next to zero, have standard errors of `NA` and a warning of class `kernops_no_standard_error`; all other
+#'   standard errors are then conditional on the values of these parameters. The standard errors of `summary()` and
+#'   [`tidy()`][gp_broom] are the square roots of the diagonal of `vcov()`. Wald intervals of `confint()` are symmetric
+#'   on the log scale. `residuals()` are the response minus the fitted field, which includes the trend; those of `type =
+#'   "pearson"` are divided by the standard deviation of the noise, `NA` where there is no noise. `summary()` names
+#'   pairs of terms that the data hardly tell apart, such as a smooth of a coordinate and a field along the same
+#'   coordinate: the data determine the sum of the two terms, but their errors have a correlation below -0.9.
 #'
 #'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
 #'   likelihood and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and
-#'   effects; random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a
-#'   part of the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the
-#'   steps of the search. The table tells which part of a combination is worth a change: fewer neighbours, a smaller
-#'   basis, or a start from given parameters.
+#'   effects; random effects and smooths (for the methods `"vecchia"` and `"vif"`; in other methods their time is part
+#'   of that of the field); the trend; and the rest, which are starting values and the steps of the search. The table
+#'   shows which change would make the fit faster: fewer neighbours, a smaller basis, or a start from given parameters.
 #'
 #'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
 #'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
 #'   freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes about six
-#'   searches from nearby values. If the profile stays above that up to a bound of the search, the limit is 0 or
-#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. The trend requires ML;
-#'   covariances as given (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If the profile
-#'   finds a log-likelihood above that of the fit, a warning of class `kernops_not_converged` says so.
+#'   searches from nearby values. If the profile stays above this level up to a bound of the search, the limit is 0 or
+#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. The trend requires ML; given
+#'   covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If the profile finds a
+#'   log-likelihood above that of the fit, a warning of class `kernops_not_converged` reports this.
 #'
 #'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the
@@ -52,11 +53,11 @@
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
 #'   them by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The test
 #'   is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit has
-#'   more variances, the smaller one has some of them at 0, which is the boundary of what is possible: the test is
-#'   conservative then, as a note says. For one variance on the boundary, and nothing else that differs,
-#'   the p-value is half the given one (Self and Liang 1987). Restricted likelihoods are comparable if the trends span
-#'   the same space, in any parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which
-#'   `summary()` reports: smaller differences are not meaningful.
+#'   additional variances, these are 0 in the smaller fit, on the boundary of the parameter space: the test is then
+#'   conservative, as a note in the output says. If the fits differ only by one such variance, the p-value is half the
+#'   given one (Self and Liang 1987). Restricted likelihoods are comparable if the trends span the same space, in any
+#'   parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()` reports:
+#'   differences smaller than this error are not meaningful.
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
 #'   other fits, and of fits with different responses; for profile intervals of a fit by the iterative method, whose

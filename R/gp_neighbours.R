@@ -1,43 +1,43 @@
 #' Ordered nearest neighbours
 #'
-#' Orders points and finds, for each of them, the nearest among the points before it. This directed graph defines a
-#' Vecchia approximation of a Gaussian process: each value depends on those of its neighbours alone.
+#' Orders points and finds the nearest neighbours of each point among the previous points. This directed graph defines a
+#' Vecchia approximation of a Gaussian process: each value depends only on the values of its neighbours.
 #'
-#' @param coords the points: an n x d matrix or data frame of finite numbers, a vector, or an object of sf,
-#'   terra or sp. For points with longitude and latitude, distances are great-circle distances, and a message of class
-#'   `kernops_great_circle` says so.
+#' @param coords the points: an n x d matrix or data frame of finite numbers, a vector, or an object of sf, terra or sp.
+#'   For points with longitude and latitude, distances are great-circle distances, and a message of class
+#'   `kernops_great_circle` reports this.
 #' @param m the number of neighbours of a point, at least 1. Point i in the ordering has `min(m, i - 1)` neighbours.
 #' @param ordering
-#'   * `"maxmin"`: each point is the farthest from those before it (Guinness 2018), beginning with the point that is
-#'     nearest to the mean. The maximum is exact; of equal distances, the smaller row comes first. Duplicated points
-#'     come last.
+#'   * `"maxmin"`: each point is the one farthest from all previous points (Guinness 2018), beginning with the point
+#'     that is nearest to the mean. The maximum is exact; if distances are equal, the point in the earlier row comes
+#'     first. Duplicated points come last.
 #'   * `"random"`: a random permutation.
 #'   * `"coordinate"`: by the first coordinate, then by the second, and so on.
-#'   * `"given"`: by row.
+#'   * `"given"`: the order of the rows.
 #' @param covariance `NULL` for the Euclidean distance of the coordinates, in their units; or a fit of [gp()] or one of
-#'   the [covariance_functions], with values for its parameters; only variances may be missing, which are 1 then. With
-#'   a covariance, nearest means most correlated: coordinates are divided by their ranges (Katzfuss, Guinness and
-#'   Lawrence 2022), anisotropy and great-circle distance are included, and coordinates of [periodic()] are points on
-#'   circles. See the details.
+#'   the [covariance_functions], with values for its parameters; only variances may be missing and are then 1. With a
+#'   covariance, nearest means most correlated: coordinates are divided by their ranges (Katzfuss, Guinness and Lawrence
+#'   2022), anisotropy and great-circle distance are included, and coordinates of [periodic()] are points on circles.
+#'   See the details.
 #' @param seed the seed of the random ordering: one whole number. R's random number generator is not affected.
 #'
 #' @details
-#' Neighbours are exact: they are those of a search through all pairs, where points at equal distance are sorted by
-#' their place in the ordering. The time is proportional to n log n for a few coordinates (bench/neighbours.R): a
-#' million points in the plane take some seconds. The number of threads is the option `kernops.threads`; it has no
-#' effect on the result.
+#' Neighbours are exact: the result is the same as that of a search through all pairs, where points at equal distance
+#' are sorted by their positions in the ordering. The time is proportional to n log n for a few coordinates
+#' (bench/neighbours.R): a million points in the plane take some seconds. The number of threads is the option
+#' `kernops.threads`; it has no effect on the result.
 #'
-#' The covariance is represented by a distance as follows. The squared distance of a term with a range is that of the
-#' covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances are added. In a sum, they are averaged
-#' with the variances as weights, because this is how the terms contribute to the decrease of the correlation. Linear
-#' and constant terms have no range, and the nugget has no effect. The ranges of a user-defined formula are found by
-#' evaluating it: along each coordinate, the distance at which the correlation is 0.6.
+#' The covariance is represented by a distance as follows. The squared distance of a term with a range is the scaled one
+#' in the formula of the covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances are added. In a
+#' sum, they are averaged with the variances as weights, because this is how the terms contribute to the decrease of the
+#' correlation. Linear and constant terms have no range, and the nugget has no effect. The ranges of a user-defined
+#' formula are found by evaluating it: along each coordinate, the distance at which the correlation is 0.6.
 #'
 #' @return A list of class `gp_neighbours`:
 #'   * `order`, the n rows of `coords` in their new order: an integer vector;
 #'   * `neighbours`, an integer matrix, min(m, n - 1) x n: column i has the positions in `order` of the neighbours of
-#'     point `order[i]`, the nearest first, and `NA` where there are fewer. Therefore, `order[neighbours[, i]]` are rows
-#'     of `coords`;
+#'     point `order[i]`, the nearest first, and `NA` if there are fewer than m. The rows of these neighbours in `coords`
+#'     are `order[neighbours[, i]]`;
 #'   * `m` and `ordering`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as coordinates that are not finite or a
@@ -54,7 +54,7 @@
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
 #' Statistical Society, Series B* 50(2), 297-312.
 #'
-#' @seealso [gp()] with `method = "vecchia"`, which uses such neighbours; [argKmin()] for the nearest of all points.
+#' @seealso [gp()] with `method = "vecchia"`, which uses these neighbours; [argKmin()] for the nearest among all points.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(2000), 1000)

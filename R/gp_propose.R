@@ -3,14 +3,14 @@
 #' Propose the next evaluations of an expensive function
 #'
 #' Finds the points of a box where the next evaluations of a function are most useful: for its minimum, for the region
-#' where it crosses a threshold, or for predictions in the whole box. The function is known by the observations of a fit
-#' of [gp()], its surrogate.
+#' where it crosses a threshold, or for predictions in the whole box. The surrogate of the function is a fit of [gp()]
+#' to its observed values.
 #'
 #' @param fit a fit of [gp()] for one Gaussian response by the exact method, without `group` and effects. The
 #'   coordinates are the arguments of the function.
 #' @param lower,upper limits of the box, one number for each coordinate, by name or in order. Default: the ranges of the
 #'   observations.
-#' @param criterion what is maximal at the proposal, see the details.
+#' @param criterion the criterion that the proposal maximises, see the details.
 #' @param batch number of points that are proposed together.
 #' @param minimise whether the function is to be minimised; otherwise it is maximised.
 #' @param best the value to be improved. Default: the best fitted value at the observations.
@@ -23,15 +23,15 @@
 #'
 #' @details With the mean m(x) and the standard deviation s(x) of the field at x, and the standard normal density
 #'   \eqn{\phi} and distribution function \eqn{\Phi}, the criteria are:
-#'   * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and
-#'     Welch 1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both have the same maximum, which is that of the
-#'     logarithm: its value and gradient are exact where the improvement itself is too small for a number;
+#'   * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and Welch
+#'     1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both have the same maximum. The search always maximises
+#'     the logarithm, whose value and gradient are exact even where the improvement itself underflows to zero;
 #'   * `"ucb"`, the confidence bound -(m - `sds` s) (Srinivas et al. 2012);
 #'   * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x: the
 #'     mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the field given the data
 #'     (Sacks et al. 1989, as a criterion for one point);
 #'   * `"contour"`, the expected improvement of the knowledge of a contour, \eqn{E \max(0, e^2 - (y - threshold)^2)}
-#'     with e = `sds` s(x) and y of the distribution of the field (Ranjan, Bingham and Michailidis 2008).
+#'     with e = `sds` s(x) and y from the distribution of the field at x (Ranjan, Bingham and Michailidis 2008).
 #'
 #'   To maximise, signs of m and `best` are changed. Uncertainty of the trend is part of s(x). With a transformation,
 #'   all values are on the transformed scale.
@@ -41,7 +41,7 @@
 #'
 #'   The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
 #'   2010): each is taken as observed with its predicted mean before the next one is proposed. The factor of the
-#'   covariance matrix grows by a row for each.
+#'   covariance matrix grows by a row for each point.
 #'
 #' @return A data frame with a row for each proposal: its coordinates, `mean` and `se` of the field there, given the
 #'   observations and the earlier proposals, and the value of the `criterion`.

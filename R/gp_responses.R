@@ -8,71 +8,74 @@
 #' @param x,object a fit of [gp()] with `responses`.
 #' @param row.names,optional,... not used; further arguments are an error.
 #' @param adjust how p-values are adjusted for the number of responses: a method of [stats::p.adjust()].
-#' @param n the number of responses that are printed: those of smallest p-value, or of largest log-likelihood.
-#' @param i responses: names or numbers.
+#' @param n the number of responses that are printed: those with the smallest p-values, or with the largest
+#'   log-likelihoods.
+#' @param i the responses to extract: names or numbers.
 #' @param newdata,coords new points and covariates, as in [predict()][predict.gp].
 #' @param responses the responses to be predicted: names or numbers; default: all.
 #' @param se.fit whether to compute standard errors.
-#' @param interval what standard errors are of: the field (`"confidence"`), or a new observation with its noise
-#'   (`"prediction"`).
+#' @param interval whether standard errors are those of the field (`"confidence"`), or of a new observation with its
+#'   noise (`"prediction"`).
 #' @param nmax the number of nearest observations that a prediction is conditioned on. The default is chosen for the
 #'   median of the parameters, as in [gp()].
 #'
 #' @section Responses: `Y` is a matrix with a row for each point and a column for each response: a variable of `data` or
-#'   of the workspace, `cbind(a, b)`, or a sparse matrix of package Matrix, of which some columns at a time are made
-#'   dense. `data` may also be a SummarizedExperiment or SpatialExperiment, or a list with elements `assays` and
+#'   of the workspace, `cbind(a, b)`, or a sparse matrix of package Matrix, whose columns are made dense a few at a
+#'   time. `data` may also be a SummarizedExperiment or SpatialExperiment, or a list with elements `assays` and
 #'   `colData` (and `spatialCoords`, if there are any): then the response of the formula is the name of an assay, whose
 #'   rows are the responses, and all variables are those of `colData` and the spatial coordinates.
 #'
-#'   Values may be missing. A response with missing values is fitted to its other values, whose ordering and neighbours
-#'   are computed for them alone: the fit is that of [gp()] to these rows. A response that is constant, or without
-#'   enough values, has a row of `NA`, and a message of class `kernops_no_fit` lists such responses.
+#'   Values may be missing. For a response with missing values, the ordering and the neighbours are computed from the
+#'   rows with values alone: the fit is that of [gp()] to these rows. A response that is constant or has too few values
+#'   has a row of `NA` in the result, and a message of class `kernops_no_fit` lists such responses.
 #'
 #' @section Model: each response has the likelihood of Vecchia's approximation with `neighbours` (default 10), see
-#'   [gp()]. Trend and the common factor of all variances are profiled; the share of the nugget, ranges and other
-#'   parameters are searched. The profile likelihood of all responses is computed at 300 (more for more than two
-#'   parameters) common values of the parameters, which share the factors of the conditioning sets. From up to three
-#'   local maxima of these, quasi-Newton steps lead to the optimum of each response, which ends when a step would
-#'   increase the log-likelihood by less than 1e-6. The log-likelihood is that of a fit of one response with the same
-#'   neighbours, which are found in the coordinates as they are, scaled by typical ranges if there are several: unlike
-#'   those of a single fit, they do not follow the ranges.
+#'   [gp()]. The trend and the common factor of all variances are profiled out; the search is over the share of the
+#'   nugget, ranges and other parameters. The profile likelihood of all responses is computed at the same 300 values of
+#'   the parameters (more than 300 for more than two parameters), so that all responses share the factors of the
+#'   conditioning sets. For each response, up to three local maxima among these values are the starting values of
+#'   quasi-Newton steps, which end when a step would increase the log-likelihood by less than 1e-6. The log-likelihood
+#'   is that of a fit of one response with the same neighbours. Neighbours are nearest in the given coordinates, which
+#'   are scaled by typical ranges if there are several ranges; unlike the neighbours of a single fit, they do not depend
+#'   on the estimated ranges.
 #'
 #'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
-#'   nugget and variances; each has its own scale. The common parameters maximise the sum of the log-likelihoods. There
-#'   is no test then, and all values are in memory as doubles.
+#'   nugget and variances; each has its own scale. The common parameters maximise the sum of the log-likelihoods. Then
+#'   there is no test, and all values are stored in memory as doubles.
 #'
 #'   The covariance is a sum or product of [covariance_functions] and a [nugget()], with all variances free. Known noise
 #'   or coefficients, a `prior`, `group`, `transform`, `family`, random effects, smooths, periodic, linear, intrinsic
 #'   and user-defined terms are errors of class `kernops_input_error`. `weights`, `subset`, offsets and
 #'   `estimate = "REML"` are as in [gp()]. Computations are on the CPU.
 #'
-#' @section Test: `statistic` is twice the difference of the log-likelihoods with a field and without one. Without a
-#'   field, its variance is at the boundary of what is possible, and its range has no meaning. For one known range the
-#'   statistic would be 0 or chi-squared with one degree of freedom, with probability one half each (Self and Liang
-#'   1987); with an estimated range it is the maximum over ranges, and such p-values are too small. The
-#'   distribution under the null hypothesis does not depend on the coefficients of the trend nor on the variance,
-#'   so that responses of simulated noise at the same points have it: `null_draws` (default 400, see [gp_control()])
-#'   of them are fitted. A p-value is the share of these statistics that are at least as large. Beyond the largest
-#'   tenth of them, it follows the tail of the maximum of a Gaussian process (Davies 1977),
-#'   \eqn{P(Z > c) + v / (2 \pi) \exp(-c^2 / 2)} with the root c of the statistic, and v estimated from that tenth.
-#'   Very small p-values are approximate: the relative error of v is about \eqn{(10 / draws)^{1/2}}.
-#'   With `null_draws = 0`, p-values are those of the half chi-squared distribution.
-#'   Responses with missing values are compared with the same draws. For responses that are not normal, a permutation
-#'   of the rows of `Y` gives responses without a field: those are fitted in place of noise by the same call.
+#' @section Test: `statistic` is twice the difference of the log-likelihoods with a field and without one. Under the
+#'   null hypothesis, the variance of the field is on the boundary of the parameter space, and its range has no meaning.
+#'   For one known range the statistic would be 0 or chi-squared with one degree of freedom, with probability one half
+#'   each (Self and Liang 1987); with an estimated range the statistic is the maximum over ranges, and p-values from
+#'   this distribution are too small. The distribution under the null hypothesis depends on the coefficients of the
+#'   trend as little as on the variance, so that it can be simulated: `null_draws` responses of noise at the same points
+#'   (default 400, see [gp_control()]) are fitted. A p-value is the share of simulated statistics that are at least as
+#'   large as the statistic of the response. For statistics in the largest tenth of the simulated ones and above, the
+#'   p-value follows the tail of the maximum of a Gaussian process (Davies 1977), \eqn{P(Z > c) + v / (2 \pi)
+#'   \exp(-c^2 / 2)} with the square root c of the statistic, and v estimated from this tenth. Very small p-values are
+#'   approximate: the relative error of v is about \eqn{(10 / draws)^{1/2}}. With `null_draws = 0`, p-values are those
+#'   of the half chi-squared distribution. Responses with missing values are compared with the same draws. For responses
+#'   that are not normal, permute the rows of `Y`: the same call then fits responses without a field, whose statistics
+#'   can be used in place of those of noise.
 #'
 #' @return `gp()` returns a list of class `gp_responses`. `as.data.frame()` (and `tidy()`, as a tibble) has a row for
-#'   each response: `response`, the number of values `n`, the parameters of the covariance (those that have no meaning
-#'   without a field are `NA`), the coefficients of the trend, `logLik`, `statistic`, `p.value`, `p.adjusted`, and
-#'   whether the search `converged`. `coef()` is a matrix of the parameters and coefficients, with a
-#'   row for each response, `logLik()`, `AIC()`, `BIC()` and `nobs()` vectors; `fitted()` and `residuals()` are matrices
-#'   with a column for each response. `summary()` has the number of responses with an adjusted p-value below
-#'   0.05 and quantiles of the parameters. `fit[i]` has some of the responses.
+#'   each response: `response`, the number of values `n`, the parameters of the covariance (`NA` for parameters that
+#'   have no meaning without a field), the coefficients of the trend, `logLik`, `statistic`, `p.value`, `p.adjusted`,
+#'   and whether the search `converged`. `coef()` is a matrix of the parameters and coefficients, with a row for each
+#'   response, `logLik()`, `AIC()`, `BIC()` and `nobs()` vectors; `fitted()` and `residuals()` are matrices with a
+#'   column for each response. `summary()` has the number of responses with an adjusted p-value below 0.05 and quantiles
+#'   of the parameters. `fit[i]` is the fit of the responses `i`.
 #'
-#'   `predict()` returns a matrix with a row for each new point and a column for each response, or with
-#'   `se.fit = TRUE` a list of two such matrices, `fit` and `se.fit`. For an object of sf, stars, terra or sp it is one
-#'   of the same class, with an attribute or layer for each response, and `.se.fit` behind the name for standard errors.
-#'   Predictions are conditioned on the nearest observations of the response, as those of a single fit with
-#'   `joint = FALSE` are.
+#'   `predict()` returns a matrix with a row for each new point and a column for each response, or with `se.fit = TRUE`
+#'   a list of two such matrices, `fit` and `se.fit`. For an object of sf, stars, terra or sp, it returns an object of
+#'   the same class, with an attribute or layer for each response; the names of standard errors end in `.se.fit`.
+#'   Predictions are conditioned on the nearest observations of the response, as those of a single fit with `joint =
+#'   FALSE` are.
 #'
 #' @references
 #' Davies, R. B. (1977) Hypothesis testing when a nuisance parameter is present only under the alternative. *Biometrika*

@@ -1,11 +1,10 @@
 #' Simulations of a Gaussian process
 #'
-#' Simulates new responses of the observations, or the field at given points, conditional on the data or unconditionally
-#' from the model.
-#' Conditional draws have the mean and the covariance of kriging, including the uncertainty of the trend: an
-#' unconditional draw at the observations and the new points is corrected by kriging the differences from the data
-#' (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new points that
-#' [predict()][predict.gp] describes.
+#' Simulates new responses of the observations, or the field at given points: conditional on the data, or
+#' unconditionally from the model. Conditional draws have the mean and the covariance of kriging, including the
+#' uncertainty of the trend: an unconditional draw at the observations and the new points is corrected by kriging the
+#' differences from the data (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new
+#' points that [predict()][predict.gp] describes.
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
@@ -15,29 +14,30 @@
 #'   without `newdata`, `coords` and `type`; otherwise the field.
 #' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
-#'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
-#'   its draws are made point after point, given the nearest points before, at any number of points.
+#'   Fourier features), with memory proportional to the number of points. Fits by `method = "vecchia"` do not use
+#'   spectral simulation: for any number of points, points are drawn one after the other, given their nearest previous
+#'   points.
 #' @param ... not used: further arguments are an error.
 #'
-#' @details Spectral simulation is available for all covariances of the package, their sums and products, with
-#'   frequencies drawn from their spectral densities; [linear()] and [constant()] are simulated directly. The spectral
+#' @details Spectral simulation is available for all covariances of the package and for their sums and products.
+#'   Frequencies are drawn from the spectral densities; [linear()] and [constant()] are simulated directly. The spectral
 #'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
 #'   3 coordinates.
 #'
 #' @section New responses: `simulate(fit)` without `newdata` repeats the experiment, as [stats::simulate()] does for
 #'   [lm()] and [glm()]: it draws new responses of the observations of the fit, with their weights, numbers of trials
-#'   and variances `known$noise`. The field is that of the data: `conditional = FALSE` draws another field from the
-#'   model for each column, as a parametric bootstrap needs. `simulate(fit, type = "field")` draws the field at the
-#'   observations. A message says so once in a session for Gaussian observations, whose default was the field in early
-#'   versions of the package.
+#'   and variances `known$noise`. By default, the field is conditional on the data; `conditional = FALSE` draws a new
+#'   field from the model for each column, as a parametric bootstrap requires. `simulate(fit, type = "field")` draws the
+#'   field at the observations. For Gaussian observations, a message reports this default once per session, since early
+#'   versions of the package drew the field.
 #'
 #' @return A matrix with a row for each point and a column for each draw; for points and maps of sf, stars, terra and
 #'   sp, an object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of the observations
-#'   are a data frame with the columns `sim_1`, `sim_2`, ..., as of [stats::simulate()], with the attribute `seed`:
-#'   each column can replace the response in `data`. They are counts, numbers, proportions, factors, or matrices of
-#'   successes and failures, as the response is.
+#'   are a data frame with the columns `sim_1`, `sim_2`, ..., as in [stats::simulate()], with the attribute `seed`: each
+#'   column can replace the response in `data`. The columns are counts, numbers, proportions, factors, or matrices of
+#'   successes and failures, like the response.
 #' @section Errors: class `kernops_input_error` if `newdata` has polygons, and if there are more than `exact_limit`
-#'   points and spectral simulation is not available for the covariance, a user-defined formula.
+#'   points and the covariance is a user-defined formula for which spectral simulation is not available.
 #' @references
 #' Rahimi, A. and Recht, B. (2007) Random features for large-scale kernel machines. *Advances in Neural Information
 #' Processing Systems* 20.

@@ -1,8 +1,8 @@
 #' Create an R function from a formula
 #'
 #' `keops_kernel()` converts a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function that
-#' computes it for all pairs of points \eqn{x_i}, \eqn{y_j} without storing the M x N matrix: time is proportional to M
-#' x N, memory to M + N.
+#' computes the formula for all pairs of points \eqn{x_i}, \eqn{y_j} without storing the M x N matrix: time is
+#' proportional to M x N, memory to M + N.
 #'
 #' @section The formula:
 #' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, with one of the names in the table below. `axis` is
@@ -46,15 +46,15 @@
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`: a GPU, if there is one, for computations that are
 #'   large enough. The default is the option `kernops.backend`, else `"auto"`.
 #' @param device numbers of the GPUs to use, counted from 0. With several GPUs, such as `0:3`, the rows of the result
-#'   are split between them or, if there are few rows, the rows that are summed over. On the same GPUs, results are
-#'   bit-identical in every run. The default is the option `kernops.device` (or the environment variable
-#'   `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
+#'   are split between the GPUs; if there are few rows, the rows that are summed over are split instead. On the same
+#'   GPUs, results are bit-identical in every run. The default is the option `kernops.device` (or the environment
+#'   variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
 #' @param accumulator for `precision = "float32"`: `"float64"` adds every term of sums as a double (also inside
 #'   `LogSumExp`, `SumSoftMaxWeight`, `Mean` and `Var`, and in products), so that a sum is exact to the last bits of its
-#'   float32 terms, in at most twice the time. `"auto"` accumulates in the precision itself. The order of the terms is
-#'   that of `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of
-#'   about one; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more
-#'   digits use `precision = "float64"`.
+#'   float32 terms, in at most twice the time. `"auto"` accumulates in `precision`. The order of the terms is that of
+#'   `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of about
+#'   one; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more digits
+#'   use `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
 #'   * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
@@ -68,8 +68,8 @@
 #'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
 #'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
 #'     of size 1, or missing ones, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches B1 x
-#'     B2. A
-#'     gradient has the shape of its variable: a variable used for several batches receives the sum over these.
+#'     B2. A gradient has the shape of its variable: a variable used for several batches receives the sum over these
+#'     batches.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
 #'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.
@@ -82,16 +82,18 @@
 #' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by
 #' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU.
 #' The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices. `ranges`,
-#' batches and positions of points in the formula are not available. [Vij()] is such a variable of symbolic matrices.
+#' batches and positions of points in the formula are not available. [Vij()] creates such a variable for symbolic
+#' matrices.
 #'
 #' @section Inputs of 16 bits:
 #' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and
-#' stored terms, are rounded to the nearest number with 8 significant bits (ties to even); `"float16"` has 11 bits, and
-#' numbers beyond 65504 are an error. Parameters are not rounded. All arithmetic and all sums are those of float32. A
-#' [gpu_matrix()] of this precision needs 2 bytes a number, and the operator reads it without conversion. The first call
-#' with a formula measures the relative error against float32 for at most 64 points and tells it in a message of class
-#' `kernops_rounded_input` with the field `error`. Points far from the origin lose digits of their differences: subtract
-#' a common value first. Verbs such as [kde()], Gaussian processes and [kernel_solve()] do not take these precisions.
+#' stored terms, are rounded to the nearest number with 8 significant bits (ties to even); `"float16"` rounds to 11
+#' significant bits, and numbers beyond 65504 are an error. Parameters are not rounded. All arithmetic and all sums are
+#' those of float32. A [gpu_matrix()] of this precision needs 2 bytes for each number, and the operator reads this
+#' matrix without conversion. The first call with a formula measures the relative error against float32 for at most 64
+#' points and reports this error in a message of class `kernops_rounded_input` with the field `error`. Differences of
+#' points far from the origin lose digits: subtract a common value first. Verbs such as [kde()], Gaussian processes and
+#' [kernel_solve()] do not take these precisions.
 #'
 #' @section Reproducibility:
 #' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
@@ -100,9 +102,8 @@
 #' Results of other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline), of GPUs and of other
 #' mathematical libraries of the system differ by rounding. Between the instruction sets of one machine,
 #'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
-#'     the last place of `precision`; `BesselK`, `Matern` and related functions of one order for all pairs by at most 4,
-#'     a
-#'     derivative by the order by 4 of its terms;
+#'     the last place of `precision`; `BesselK`, `Matern` and related functions of one order for all pairs differ by at
+#'     most 4 units, and a derivative with respect to the order by at most 4 units in the last place of its terms;
 #'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order: it differs
 #'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
 #'
@@ -111,14 +112,15 @@
 #' are equal up to this rounding.
 #'
 #' @section Errors:
-#' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and may have 1,048,576 parts, including
-#' those of its derivatives. A larger formula is an error; Ctrl-C interrupts the compilation of a long one.
+#' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and may have at most 1,048,576 parts,
+#' including the parts of its derivatives. A larger formula is an error; Ctrl-C interrupts the compilation of a long
+#' one.
 #'
-#' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under its position;
-#' invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's memory are processed
-#' piece by piece. If even that is not possible, or if R or the C++ code runs out of memory on the CPU, the class is
-#' `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors have class
-#' `kernops_error`.
+#' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under the position
+#' of the mistake; invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's
+#' memory are processed piece by piece. If even that is not possible, or if R or the C++ code runs out of memory on the
+#' CPU, the class is `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors have
+#' class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with

@@ -1,8 +1,8 @@
 #' Block-sparse reductions
 #'
-#' If distant points contribute almost nothing, an operator of [keops_kernel()] can skip them: points are grouped into
-#' clusters and sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)` computes selected pairs
-#' of clusters only. [with_ranges()] restricts a symbolic matrix in the same way.
+#' If pairs of distant points contribute almost nothing, an operator of [keops_kernel()] can skip these pairs: points
+#' are grouped into clusters and sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)`
+#' computes selected pairs of clusters only. [with_ranges()] restricts a symbolic matrix in the same way.
 #'
 #' | function | result |
 #' |---|---|
@@ -13,11 +13,12 @@
 #' | `swap_axes(ranges)` | the same pairs with i and j exchanged |
 #'
 #' @details
-#' A `kernops_ranges` is a list of six integer arrays, those of 'KeOps', but **counted from 1 with inclusive ends**,
-#' like R's indices (a 'KeOps' range `(a, b)` is `c(a + 1, b)` here). A plain list of these six arrays is also accepted:
+#' A `kernops_ranges` is a list of six integer arrays, the same as in 'KeOps', but **counted from 1 with inclusive
+#' ends**, like R's indices (a 'KeOps' range `(a, b)` is `c(a + 1, b)` here). A plain list of these six arrays is also
+#' accepted:
 #' * `ranges_i`, one row for each cluster of i: its first and its last point;
 #' * `redranges_j`, the ranges of j that are combined with the clusters, cluster after cluster;
-#' * `slices_i`, for each cluster the number of its last row of `redranges_j`;
+#' * `slices_i`, for each cluster the number of the last row of `redranges_j` that belongs to it;
 #' * `ranges_j`, `redranges_i`, `slices_j`: the same pairs in terms of the clusters of j.
 #'
 #' Ranges must be ascending and must not overlap. Rows in no range get the result of an empty reduction: 0 for a sum,
@@ -28,8 +29,8 @@
 #' in each cluster.
 #'
 #' @param x points, a matrix or data frame with one row for each point, or a vector. `sort_clusters()` also accepts a
-#'   list of these, all of which are sorted in the same way.
-#' @param size the edge length of the cells: a positive number, or one for each column of `x`.
+#'   list of matrices, data frames and vectors, all of which are sorted in the same way.
+#' @param size the edge length of the cells: a positive number, or one number for each column of `x`.
 #' @param labels the cluster of each point: whole numbers, a factor or strings; the clusters are sorted by label.
 #' @param weights positive weights of the points, default 1: centroids are weighted means, and the weight of a cluster
 #'   is the sum of the weights of its points.

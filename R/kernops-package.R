@@ -5,56 +5,44 @@
 #' [predict()][predict.gp] predicts points, rasters and areas (kriging).
 #'
 #' **A matrix of pairs**: [symbolic matrices][LazyTensor] such as `exp(-sqdist(Vi(x), Vj(y)))` write a formula by R's
-#' arithmetic, and [keops_kernel()] takes it as a string. It is reduced over all pairs, with memory proportional to the
-#' size of the data; [keops_grad()] gives its exact gradient, [kernel_solve()] solves linear systems, and [keops_ops()]
-#' lists the operations.
+#' arithmetic, and [keops_kernel()] accepts a formula as a string. The formula is reduced over all pairs, with memory
+#' proportional to the size of the data; [keops_grad()] gives the exact gradient, [kernel_solve()] solves linear
+#' systems, and [keops_ops()] lists the operations.
 #'
 #' **Groups**: [seg_reduce()], [seg_scan()], [seg_roll()] and [seg_transform()] are for groups, runs and rows of sparse
 #' matrices; [axis_reduce()] is for dimensions of arrays.
 #'
 #' @section Vignettes:
-#' \describe{
-#'   \item{`vignette("start", "kernops")`}{sums over pairs, gradients, linear systems}
-#'   \item{`vignette("formulas", "kernops")`}{the formula language}
-#'   \item{`vignette("machine-learning", "kernops")`}{common tasks in a few lines each}
-#'   \item{`vignette("gaussian-processes", "kernops")`}{Gaussian processes in one dimension and with covariances of
-#'     your own}
-#'   \item{`vignette("kriging", "kernops")`}{maps with standard errors from spatial data}
-#'   \item{`vignette("beyond-gaussian", "kernops")`}{counts, presence and absence, outliers}
-#'   \item{`vignette("mixed-models", "kernops")`}{random effects, smooths and years beside a field}
-#'   \item{`vignette("from-gstat", "kernops")`}{calls of gstat and ours}
-#'   \item{`vignette("from-mgcv", "kernops")`}{calls of mgcv and ours}
-#'   \item{`vignette("from-spmodel-and-sdmTMB", "kernops")`}{calls of spmodel and sdmTMB and ours}
-#'   \item{`vignette("for-package-developers", "kernops")`}{imports, operators as fields, threads, tests, headers}
-#'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
-#'   \item{`vignette("large-data", "kernops")`}{rasters and tables that do not fit into memory;
-#'     thousands of responses}
-#'   \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
-#'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops}
-#' }
-#' `browseVignettes("kernops")` shows those that are installed: `tools/demo` in the folder of the sources, or an
-#' installation from a source package made by `R CMD build`, has them.
+#' \describe{ \item{`vignette("start", "kernops")`}{sums over pairs, gradients, linear systems}
+#'   \item{`vignette("formulas", "kernops")`}{the formula language} \item{`vignette("machine-learning",
+#'   "kernops")`}{common tasks in a few lines each} \item{`vignette("gaussian-processes", "kernops")`}{Gaussian
+#'   processes in one dimension and with covariances of your own} \item{`vignette("kriging", "kernops")`}{maps with
+#'   standard errors from spatial data} \item{`vignette("beyond-gaussian", "kernops")`}{counts, presence and absence,
+#'   outliers} \item{`vignette("mixed-models", "kernops")`}{random effects, smooths and years in addition to a field}
+#'   \item{`vignette("from-gstat", "kernops")`}{calls of gstat and of kernops} \item{`vignette("from-mgcv",
+#'   "kernops")`}{calls of mgcv and of kernops} \item{`vignette("from-spmodel-and-sdmTMB", "kernops")`}{calls of
+#'   spmodel, sdmTMB and kernops} \item{`vignette("for-package-developers", "kernops")`}{imports, operators as fields,
+#'   threads, tests, headers} \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on
+#'   GPUs} \item{`vignette("large-data", "kernops")`}{rasters and tables that do not fit into memory; thousands of
+#'   responses} \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
+#'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops} } `browseVignettes("kernops")`
+#'   shows the installed vignettes. Vignettes are installed by `tools/demo` in the folder of the sources, or from a
+#'   source package made by `R CMD build`.
 #'
 #' @section Options:
-#' \describe{
-#'   \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
-#'     Results do not depend on it.}
-#'   \item{`kernops.precision`}{`"float64"` (default), `"float32"`, `"bfloat16"` or `"float16"`: the precision of new
-#'     operators and GPU matrices.}
-#'   \item{`kernops.backend`}{`"auto"` (default), `"cpu"` or `"cuda"`: where new operators run.}
-#'   \item{`kernops.device`}{which GPUs new operators use, as numbers from 0 (default: 0).}
-#'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).
-#'     Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
-#'   \item{`kernops.dense_entries`}{the most entries (default: `1e7`) of a symbolic matrix from which functions such as
-#'     `eigen()` make an ordinary matrix without being asked; see [lazy_base].}
-#'   \item{`kernops.gpu_memory`}{the most bytes that kernops uses on each GPU (default: what is free); see
-#'     [gpu_matrix()].}
-#'   \item{`kernops.progress`}{`FALSE`: no progress bars, which interactive sessions have else.}
-#'   \item{`kernops.cache_dir`}{the folder of compiled GPU kernels, read when kernops is loaded; see
-#'     [kernops_cache_info()].}
-#' }
-#' Each option can also be set by an environment variable, such as `KERNOPS_THREADS`. Options take precedence over
-#' environment variables, and arguments over both. [with_kernops()] sets options for some calls only.
+#' \describe{ \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
+#'   Results do not depend on it.} \item{`kernops.precision`}{`"float64"` (default), `"float32"`, `"bfloat16"` or
+#'   `"float16"`: the precision of new operators and GPU matrices.} \item{`kernops.backend`}{`"auto"` (default), `"cpu"`
+#'   or `"cuda"`: the backend of new operators.} \item{`kernops.device`}{which GPUs new operators use, as numbers from 0
+#'   (default: 0).} \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of
+#'   the machine). Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
+#'   \item{`kernops.dense_entries`}{the largest number of entries (default: `1e7`) of a symbolic matrix that functions
+#'   such as `eigen()` convert to an ordinary matrix; see [lazy_base].} \item{`kernops.gpu_memory`}{the largest number
+#'   of bytes that kernops uses on each GPU (default: the free memory); see [gpu_matrix()].}
+#'   \item{`kernops.progress`}{`FALSE`: no progress bars in interactive sessions.} \item{`kernops.cache_dir`}{the folder
+#'   of compiled GPU kernels, read when kernops is loaded; see [kernops_cache_info()].} } Each option can also be set by
+#'   an environment variable, such as `KERNOPS_THREADS`. Options take precedence over environment variables, and
+#'   arguments over both. [with_kernops()] sets options for some calls only.
 #'
 #' @examples
 #' set.seed(1)

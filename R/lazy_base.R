@@ -4,13 +4,14 @@
 #' R's functions of matrices, for symbolic matrices
 #'
 #' `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `crossprod()`, `tcrossprod()` and `atan2()` work on symbolic
-#' matrices without storing them. For anything else these are R's own functions.
+#' matrices without storing the matrices. For all other arguments, R's own functions are called.
 #'
 #' @section Functions that need the stored matrix: `eigen()`, `svd()`, `qr()`, `chol()`, `apply()`, `scale()`, `dist()`,
-#'   `kmeans()`, `prcomp()` and others make an ordinary matrix of K before they begin. Up to `1e7` entries (80 MB), or
-#'   the option `kernops.dense_entries`, they do; beyond, they stop with an error that says what to write instead.
-#'   `as.matrix(K)`, written by you, always makes the matrix. `RSpectra::eigs_sym(K, k)`, `eigs()` and `svds()` have
-#'   methods for symbolic matrices, which compute the largest eigenvalues or singular values from products with K.
+#'   `kmeans()`, `prcomp()` and others first convert K to an ordinary matrix. This works for up to `1e7` entries (80
+#'   MB), or as many as the option `kernops.dense_entries` allows; for more entries, these functions stop with an error
+#'   that names an alternative. An explicit `as.matrix(K)` always makes the matrix. `RSpectra::eigs_sym(K, k)`, `eigs()`
+#'   and `svds()` have methods for symbolic matrices, which compute the largest eigenvalues or singular values from
+#'   products with K.
 #'
 #' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot be symbolic: write `if_else(condition, a,
 #'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.
@@ -19,14 +20,14 @@
 #'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and
 #'   `range(K)` are computed without storing K.
 #'
-#' @section In packages: A package that calls `kernops::Vi()` without importing kernops gets R's functions. Arithmetic,
-#'   `sum()`, `%*%`, `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `diag()`, `t()` and `solve()` then work as
-#'   well. Before R 4.4.0, `crossprod()` and `tcrossprod()`, and in all versions `atan2()`, have no methods in R and
-#'   stop with R's own message: use `importFrom(kernops, crossprod, tcrossprod, atan2)`, `kernops::crossprod(K, x)`, or
-#'   `t(K) %*% x`.
+#' @section In packages: In a package that calls `kernops::Vi()` without importing kernops, these names are R's
+#'   functions. Arithmetic, `sum()`, `%*%`, `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `diag()`, `t()` and
+#'   `solve()` still work. `crossprod()` and `tcrossprod()` (before R 4.4.0) and `atan2()` (in all versions) cannot have
+#'   methods in R and stop with R's own message: use `importFrom(kernops, crossprod, tcrossprod, atan2)`,
+#'   `kernops::crossprod(K, x)`, or `t(K) %*% x`.
 #'
-#' @param x,y a [LazyTensor], or what R's functions take; `atan2(y, x)` is elementwise. One of two matrices of a product
-#'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.
+#' @param x,y a [LazyTensor], or an argument of R's functions; `atan2(y, x)` is elementwise. One of the two matrices of
+#'   a product must be numeric, with as many rows (`crossprod()`) or columns (`tcrossprod()`) as the other matrix.
 #' @param na.rm must be `FALSE` for symbolic matrices.
 #' @param dims must be 1 for symbolic matrices.
 #' @param ... not used.

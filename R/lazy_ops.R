@@ -10,7 +10,7 @@
 #' tidyr, dplyr, magrittr and terra have functions `extract()`, `if_else()`, `mod()` and `clamp()`, too. Where such a
 #' package is attached before kernops, these functions pass arguments that are not symbolic to that package. Where terra
 #' or tidyr is attached after kernops, their `clamp()` and `extract()` have methods for symbolic matrices;
-#' `kernops::if_else()` is the one of kernops wherever dplyr is.
+#' `kernops::if_else()` is the function of kernops, whenever dplyr is attached.
 #'
 #' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
 #' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
@@ -18,8 +18,8 @@
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, the arguments of the operation, in the order of [keops_ops()]; for `concat()`, vectors to
 #'   concatenate; for `clamp()`, `extract()`, `if_else()` and `mod()`, arguments of functions of other packages.
-#' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true;
-#'   of other numbers, where f is at least 0, as in 'KeOps'.
+#' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true,
+#'   and b elsewhere. If f is not a condition, the result is a where f is at least 0, as in 'KeOps'.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
 #' @param m the position of the entry, counted from 1.
 #' @param n the number of entries of the result.

@@ -1,24 +1,27 @@
 #' Reductions of symbolic matrices
 #'
 #' `lazy_reduce()` applies any reduction of [keops_kernel()] to a symbolic matrix, over the axis `index`: `"j"` gives
-#' one row for each i, `"i"` one row for each j. The other functions are short names. R's `sum()`, `prod()`, `min()`,
-#' `max()`, `any()`, `all()` and `mean()` do the same, with the index as their second argument: `sum(K, "j")`.
+#' one row for each i, `"i"` one row for each j. The other functions are short names of common reductions. R's `sum()`,
+#' `prod()`, `min()`, `max()`, `any()`, `all()` and `mean()` do the same, with the index as their second argument:
+#' `sum(K, "j")`.
 #'
-#' Without an index, these functions and `range()` return what R returns for a matrix: `sum(K)` is a number, the sum of
-#' `sum(K, "j")`. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`, `argmin()` and
+#' Without an index, these functions and `range()` return the same as for an ordinary matrix: `sum(K)` is a number, the
+#' sum of all entries. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`, `argmin()` and
 #' `argmax()` reduce the entries of each vector and return another tensor, as in `sum((x - y)^2)`; the other functions
 #' are errors. For points of one entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use `sqdist(x, y)` or
 #' `lazy_op("Sum", (x - y)^2)`, which have the same meaning for points with any number of entries.
 #'
 #' @param x a [LazyTensor].
-#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas; `axis` and `dim` are other names. But
-#'   `max(K, 1)` and `min(K, 0)` compare the entries of K with a number: use `max(K, "j")` or `max(K, index = 1)`.
+#' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas; the argument may also be called `axis`
+#'   or `dim`. Note that `max(K, 1)` and `min(K, 0)` compare the entries of K with a number: use `max(K, "j")` or
+#'   `max(K, index = 1)`.
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
 #' @param weights a [LazyTensor] of weights of the terms, such as `Vj(w)`.
 #' @param probs the probabilities of `lazy_reduce(x, "Quantile", index)`.
-#' @param ranges the pairs to reduce over, if not all: see [ranges]. By default those of `x`, see [with_ranges()].
-#' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
+#' @param ranges the pairs to reduce over, see [ranges]. Default: the ranges of `x`, see [with_ranges()], or else all
+#'   pairs.
+#' @param ... further arguments of [keops_kernel()], such as `precision`, `backend` and `sum_scheme`.
 #'
 #' @return A matrix with one row for each point of the other axis (complex for complex tensors); positions are integers
 #'   counted from 1. For a matrix of vectors of D entries, K values are an array n x K x D. `min_argmin()`,

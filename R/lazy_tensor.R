@@ -8,17 +8,17 @@
 
 #' Symbolic matrices
 #'
-#' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`. It
-#' is not stored: arithmetic with it creates a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes the
-#' formula as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` the points that index columns,
-#' `Pm(p)` are parameters, and `Vij(A)` are stored numbers of all pairs, an ordinary matrix.
+#' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`. The
+#' matrix is not stored: arithmetic with it creates a formula, and a reduction such as `sum(K, "j")` or `K %*% b`
+#' computes the formula as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` the points that index
+#' columns, `Pm(p)` are parameters, and `Vij(A)` are stored numbers of all pairs, an ordinary matrix.
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, and the functions of R's groups Math (`exp()`, `abs()`,
-#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product;
-#'   of two conditions, such as `K > 1`, it is the logical or. `sum(x)`, `min(x)` and `max(x)` without an index reduce
-#'   the entries of each vector; for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is
-#'   the elementwise maximum, where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. R's functions are unchanged for
-#'   all else (see [lazy_base]). See [lazy_op()] for all operations and [lazy_reduction] for reductions.
+#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product; of two
+#'   conditions, such as `K > 1`, it is the logical or. `sum(x)`, `min(x)` and `max(x)` without an index reduce the
+#'   entries of each vector; for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is the
+#'   elementwise maximum, where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. For all other arguments, R's
+#'   functions are unchanged (see [lazy_base]). See [lazy_op()] for all operations and [lazy_reduction] for reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`, `K %*% b` and
 #'   `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A tensor without
@@ -38,17 +38,17 @@
 #'   `Pm(p)` take arrays, with one batch or none for points that all batches share. The matrix then has a last dimension
 #'   B, and so have results: `sum(K, "j")` is n x p x B, and `K %*% b` is n x p x B for b of n x p or n x p x B.
 #'   `solve(K, b)` solves one system for each batch. A parameter is an array 1 x D x B, or r x c x B for matrices.
-#'   Arrays may have several dimensions of batches, as described in [keops_kernel()]. [with_ranges()] is the same for
-#'   all batches. Single entries, `rowSums()` and `diag()` are for matrices without batches.
+#'   Arrays may have several dimensions of batches, as described in [keops_kernel()]. The ranges of [with_ranges()] are
+#'   the same for all batches. Single entries, `rowSums()` and `diag()` are for matrices without batches.
 #'
 #' @section Stored terms: `Vij(A)` joins formulas with numbers that are known for each pair, as in
 #'   `sum(Vij(A) * exp(-sqdist(Vi(x), Vj(y))), "j")`. Ranges, batches, `solve()` and data on a GPU are not available for
 #'   such matrices; [keops_kernel()] describes them.
 #'
-#' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is such a parameter.
-#'   A reduction of them is an operator as returned by [keops_kernel()], whose arguments are in order of appearance.
-#'   Numbers and parameters with data are constants of the operator. For complex tensors, its result has interleaved
-#'   real and imaginary parts.
+#' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is a parameter of 3
+#'   entries without data. A reduction of such variables is an operator as returned by [keops_kernel()], whose arguments
+#'   are in order of appearance. Numbers and parameters with data are constants of the operator. For complex tensors,
+#'   the result of the operator has interleaved real and imaginary parts.
 #'
 #' @param x a matrix with one point in each row (a vector is one column), an array n x D x B of batches, a data frame of
 #'   numbers, or a [gpu_matrix()];
@@ -64,10 +64,10 @@
 #' @return An object of S4 class `LazyTensor`.
 #' @section Vectors: A vector without dimensions has one entry for each point, such as weights or values of a function.
 #'   A row that lost its dimensions, such as `x[1, ]` or `colMeans(x)`, would not be one point, but several points of
-#'   one entry. Its
-#'   distance to points of several entries, or a sum, comparison or product of both, is an error of class
-#'   `kernops_dim_error`: write `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector with a number for each point may
-#'   multiply points, as in `Vj(w) * Vj(y)`, unless it is as long as their number of entries: `Vj(cbind(w))` always may.
+#'   one entry. The distance of such a row to points of several entries, or a sum, comparison or product of both, is an
+#'   error of class `kernops_dim_error`: write `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector w with a number
+#'   for each point may multiply points, as in `Vj(w) * Vj(y)`, unless its length is the number of entries of each
+#'   point; `Vj(cbind(w)) * Vj(y)` is always possible.
 #'
 #' @section Errors: class `kernops_formula_error`, with the position in the formula, if sizes do not match;
 #'   `kernops_dim_error` and `kernops_input_error` for invalid data.

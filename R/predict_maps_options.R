@@ -2,9 +2,9 @@
 
 #' Maps larger than memory, in files, and means over zones
 #'
-#' [predict()][predict.gp] of a map reads it in windows of rows, predicts these one after the other and writes them to a
-#' file, if it has one of the arguments below, or if the map is large. The map and its predictions are never in memory
-#' as a whole. An interrupted prediction can be resumed.
+#' For a large map, or with one of the arguments below, [predict()][predict.gp] reads the map in windows of rows,
+#' predicts one window after the other and writes the predictions to a file. The map and its predictions are never in
+#' memory as a whole. An interrupted prediction can be resumed.
 #'
 #' @section Usage:
 #' \preformatted{predict(object, newdata, ..., filename = NULL, overwrite = FALSE, resume = FALSE, mask = NULL,
@@ -18,36 +18,36 @@
 #' * `filename`: the file of the result, in a format that terra writes. The file of tiles is a virtual raster,
 #'   `map.vrt`, with the files `map_1.tif`, `map_2.tif`, ... of the tiles. By default, the result is in a temporary file
 #'   of terra.
-#' * `overwrite`: whether to replace an existing file, or an interrupted prediction of it.
+#' * `overwrite`: whether to replace an existing file, or the parts of an interrupted prediction.
 #' * `resume`: whether to continue the interrupted prediction of the file.
-#' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing; for
-#'   tiles, with that of all tiles together.
+#' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing; for tiles, a
+#'   map with the geometry of all tiles together.
 #' * `zones`: parts of the map whose means and totals are predicted, too: a map of terra or stars with one layer and the
-#'   geometry of `newdata` (of all tiles together), whose values number or name the zones, or polygons of sf or terra,
-#'   which have the cells whose centres they contain.
-#' * `nodes`: in zones with more cells than that, standard errors are estimated from this number of them.
+#'   geometry of `newdata` (of all tiles together), whose values number or name the zones; or polygons of sf or terra,
+#'   where a zone consists of the cells whose centres are in the polygon.
+#' * `nodes`: the number of cells from which standard errors are estimated in zones with more cells.
 #' * `nsim`: the number of draws for the standard errors of areas of exceedance.
-#' * `window`: about how many cells a window has. Results do not depend on it.
+#' * `window`: the approximate number of cells of a window. Results do not depend on `window`.
 #' * `wopt`: a list of arguments of [terra::writeRaster()], such as `list(datatype = "FLT4S")`, which halves the size of
 #'   the file. By default numbers have double precision.
 #'
-#' @section Method: Numbers are those of `predict()` for the whole map in memory, whatever the windows. Neighbours'
-#'   trees and factors are made once. Maps with more than 2e7 cells, lists of tiles, and maps with one of the arguments
-#'   above are predicted by windows.
+#' @section Method: The results equal those of `predict()` for the whole map in memory, for any windows. Search trees of
+#'   neighbours and factors are computed once. Maps with more than 2e7 cells, lists of tiles, and maps with one of the
+#'   arguments above are predicted by windows.
 #'
 #'   In joint predictions of fits by `method = "vecchia"`, a cell depends on other cells, see [predict()][predict.gp].
-#'   For these, coordinates and the neighbours' tree of all cells are in memory, about 100 bytes for each cell. With
-#'   `joint = FALSE`, which is the default for more than 2e7 cells, each cell is conditioned on its nearest
+#'   For joint predictions, the coordinates and the search tree of all cells are in memory, about 100 bytes for each
+#'   cell. With `joint = FALSE`, which is the default for more than 2e7 cells, each cell is conditioned on its nearest
 #'   observations, and memory does not grow with the map.
 #'
 #'   Cells with missing values in the layers that the fit uses are missing in the result. If the fit uses none of the
-#'   layers, cells without any value are.
+#'   layers, cells without any value are missing.
 #'
 #' @section Interrupted predictions: After each window, the finished rows are in `filename` with the ending `.part`, in
 #'   double precision. After an error or an interrupt, a message of class `kernops_resume` reports the number of
-#'   finished rows, and the same call with `resume = TRUE` continues. Another fit, map or request is an error. Once all
-#'   rows are predicted,
-#'   they are copied to the file, and the parts are removed.
+#'   finished rows, and the same call with `resume = TRUE` continues. If the fit, the map or the request differs from
+#'   that of the interrupted call, this is an error. Once all rows are predicted, they are copied to `filename`, and the
+#'   parts are removed.
 #'
 #' @section Means and totals over zones: With `zones`, the result is a list of the map, `fit`, and of a data frame,
 #'   `zones`, with the columns `zone` (the value or label of the layer, or the number of the polygon), `quantity`,
@@ -62,13 +62,13 @@
 #'   cells in each of up to `nodes / 2` rectangles of cells. With the areas \eqn{A_r}{A} of the rectangles, their
 #'   numbers of cells \eqn{K_r}{K} and the values \eqn{f_r}{f} and \eqn{g_r}{g} of the two cells, the variance of a
 #'   total is estimated by \deqn{Cov(\sum_r A_r f_r, \sum_r A_r g_r) + Var(\sum_r A_r (f_r - g_r) / \sqrt{2
-#'   K_r}),}{Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),} which is its expectation over the choice of cells,
-#'   also where errors are correlated over less than a rectangle. In tests with 200 nodes it was within 5 % of the
-#'   standard error by all cells.
+#'   K_r}),}{Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),} whose expectation over the choice of cells is the
+#'   variance of the total, even if errors are correlated over less than a rectangle. In tests with 200 nodes, standard
+#'   errors were within 5 % of the standard errors from all cells.
 #'
 #' @section Errors: class `kernops_file_error` if a file exists, cannot be read or written, or if the disk is full, and
 #'   where an interrupted prediction cannot be resumed; `kernops_input_error` for invalid arguments, also for `cov`,
-#'   `sums` and `coords`, which are not those of windows; `kernops_crs_error` for another reference system.
+#'   `sums` and `coords`, which are not available for windows; `kernops_crs_error` for another reference system.
 #' @return A map of the class of `newdata`: a `SpatRaster`, or a proxy of stars, with a layer for each column.
 #'   With `zones`, a list of this map, `fit`, and of the data frame `zones`.
 #' @seealso [predict()][predict.gp] for all other arguments; [gp_exceedance()].

@@ -33,25 +33,25 @@
 #' `sum(c(1e16, 1, -1e16))` is 1 in base R and 0 here.
 #'
 #' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `argmin` and `argmax`, `NaN`
-#' counts as the extreme, and the position of the first one is returned. For `mode` and `n_distinct`, `NA` and `NaN` are
-#' two values like others.
+#' counts as the extreme, and the position of the first one is returned. For `mode` and `n_distinct`, `NA` and `NaN`
+#' count as two distinct values.
 #'
-#' The statistics from `"median"` on are `NA` without values, and `"n_distinct"` is 0. `"nth"` and `"mode"` return
-#' integers for integers, the others doubles. On a GPU these statistics have the bits of those of the CPU; the CPU
-#' computes them for `sources`, for more than 2^28 values, and for values that do not fit in the memory of the GPU.
-#' `"skewness"` and `"kurtosis"` run on the CPU.
+#' For a segment without values, the statistics of the table from `"median"` on are `NA`, except for `"n_distinct"`,
+#' which is 0. `"nth"` and `"mode"` return integers for integers, the others doubles. On a GPU, these statistics are
+#' bit-identical to those of the CPU. The CPU computes them for `sources`, for more than 2^28 values, and for values
+#' that do not fit in the memory of the GPU. `"skewness"` and `"kurtosis"` run on the CPU.
 #'
 #' @inheritParams seg_plan
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
 #'   reduced on the GPU; or dates, factors or other [values with a class][seg_values], or a data frame.
 #' @param op the operation: a name from the table, or a [seg_op()]. For a data frame also several operations, or a list
-#'   of those of each column, as in [data frames][seg_values].
+#'   with the operations of each column, as in [data frames][seg_values].
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
-#'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"`, `"kurtosis"`; those of the
-#'   last five must not be negative. For `"median"`, `"quantile"`, `"iqr"` and `"mode"` weights must be neither negative
-#'   nor missing; for whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and
-#'   2 do not depend on the scale of the weights.
+#'   `Inf`) is ignored. Weights are available for `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"` and
+#'   `"kurtosis"`; for the last five of these operations they must not be negative. For `"median"`, `"quantile"`,
+#'   `"iqr"` and `"mode"` weights must be neither negative nor missing; for whole numbers results are those of `rep(x,
+#'   weights)`. `"median"` and the quantiles of types 1 and 2 do not depend on the scale of the weights.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer

@@ -6,7 +6,7 @@
 #'
 #' @param op an operator of [keops_kernel()], linear in `var`, whose matrix K is symmetric: both axes have the same
 #'   points. It must act on each column of `var` separately, as products of a kernel of size 1 with `var` do.
-#' @param var that variable: its name, or its position counted from 1, as in [keops_grad()].
+#' @param var the variable in which `op` is linear: its name, or its position counted from 1, as in [keops_grad()].
 #' @param input a list with a value for each variable of `op`, each of which may be a [gpu_matrix()]. The value of
 #'   `var` is the right-hand side, an n x p matrix; p may differ from the declared size.
 #' @param lambda a number added to the diagonal of K, or one number for each point; at least 0 for `"cg"`.
@@ -15,18 +15,20 @@
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
 #' @param x0 the starting value, n x p; default: zero.
 #' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], an object made by
-#'   that function, or `"auto"`, which chooses a type from the matrix, or none where its entries cannot be seen.
+#'   that function, or `"auto"`, which chooses a type according to the matrix, or `"none"` if single entries of the
+#'   matrix cannot be computed.
 #' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
-#' @param ranges the pairs of points for which K is computed, if not all: see [ranges]; entries of other pairs are 0.
-#'   They must contain the pair (j, i) with each pair (i, j). K may then have negative eigenvalues, which `"cg"`
-#'   reports.
+#' @param ranges the pairs of points for which K is computed, see [ranges]; default: all pairs. Entries of other pairs
+#'   are 0. With each pair (i, j), the ranges must contain the pair (j, i). K may then have negative eigenvalues, which
+#'   `"cg"` reports.
 #'
 #' @return A list of class `kernel_solve`:
 #'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;
 #'   * `iterations`, the number of iterations;
-#'   * `converged`, for each column, whether its residual is at most 2 `tol`, which allows for rounding;
+#'   * `converged`, for each column, whether its relative residual is at most 2 `tol` (the factor 2 allows for rounding
+#'     errors);
 #'   * `residual`, the relative residual of each column of the returned solution, computed in float64;
 #'   * `history`, (iterations + 1) x p: the relative residuals of all iterations; a column that has stopped keeps its
 #'     last value;
@@ -36,15 +38,15 @@
 #' Columns stop separately. On the CPU, a column that has stopped is removed from the product. On the GPU, each number
 #' of columns requires a compiled kernel; therefore columns are removed in halves, and only for 100,000 points or more.
 #'
-#' If the matrix is singular to rounding, `"minres"` stops a column at the smallest residual. No solution has a larger
-#' residual than its starting value, which is returned if rounding errors have made the solution worse.
+#' If the matrix is singular to rounding, `"minres"` stops a column at the smallest residual. If rounding errors make
+#' the residual larger than that of the starting value, the starting value is returned.
 #'
 #' With an operator in float32, the solution still reaches a residual of `tol` in float64, as far as float32 allows, by
 #' iterative refinement: the system is solved again for the correction.
 #'
 #' @section Warnings: class `kernops_not_converged`, with the residuals, if a column did not reach `tol`.
-#' @section Errors: class `kernops_input_error` for invalid arguments, or if the matrix is found not to be positive
-#'   definite; `kernops_dim_error` for shapes that do not match.
+#' @section Errors: class `kernops_input_error` for invalid arguments, or if `"cg"` finds that the matrix is not
+#'   positive definite; `kernops_dim_error` for shapes that do not match.
 #'
 #' @references Hestenes, M. R. and Stiefel, E. (1952) Methods of conjugate gradients for solving linear systems.
 #'   *Journal of Research of the National Bureau of Standards* 49(6), 409-436.

@@ -1,8 +1,8 @@
 #' A preconditioner for kernel systems
 #'
 #' `kernel_preconditioner()` computes a matrix P that approximates \eqn{K + \lambda I} and is easy to invert, so that
-#' [kernel_solve()] needs fewer iterations. A preconditioner can be used for many solves, also with other right-hand
-#' sides, a similar `lambda`, or similar parameters: P changes the number of iterations, but not the solution.
+#' [kernel_solve()] needs fewer iterations. A preconditioner can be used for many solves, even if the right-hand sides
+#' differ, or `lambda` and the parameters differ slightly: P changes the number of iterations, but not the solution.
 #'
 #' @inheritParams kernel_solve
 #' @param input a list with a value for each variable of `op`; the value of `var` is optional.
@@ -13,32 +13,34 @@
 #'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and 20
 #'     `rank`), at most half of them, evenly spaced over the rows, are candidates, and K is projected on the columns of
 #'     the selected points.
-#'   * `"rpcholesky"`: P has the same form, by accelerated randomly pivoted Cholesky (Epperly, Tropp and Webber 2025):
-#'     points are selected at random, in proportion to their remaining variances, and in blocks, so that time goes into
-#'     products of matrices. All points are candidates.
-#'   * `"nystrom"`: P has the same form, with K projected on the columns of `rank` random points.
+#'   * `"rpcholesky"`: P has the same form as for `"pivoted_cholesky"`, by accelerated randomly pivoted Cholesky
+#'     (Epperly, Tropp and Webber 2025): points are selected at random, with probabilities proportional to their
+#'     remaining variances, and in blocks, so that most of the time is spent in matrix products. All points are
+#'     candidates.
+#'   * `"nystrom"`: P has the same form as for `"pivoted_cholesky"`, with K projected on the columns of `rank` random
+#'     points.
 #'   * `"vecchia"`: the inverse of P is sparse. Each point is conditioned on its `rank` nearest neighbours among the
-#'     points before it, in max-min ordering (Vecchia 1988; see [gp_neighbours()]). For covariances that decrease with
-#'     the distance in a few dimensions, and are not very smooth, this needs far fewer iterations than the other types,
-#'     often about ten for any number of points.
-#' @param rank the number of columns, at most n; default: 100. The n x `rank` numbers are stored where the vectors are.
-#'   For `"vecchia"`, the number of neighbours; default: 40.
+#'     previous points in max-min ordering (Vecchia 1988; see [gp_neighbours()]). For covariances that decrease with the
+#'     distance in a few dimensions, and are not very smooth, `"vecchia"` needs far fewer iterations than the other
+#'     types, often about ten for any number of points.
+#' @param rank the number of columns, at most n; default: 100. The n x `rank` numbers are stored on the CPU or GPU that
+#'   stores the vectors. For `"vecchia"`, the number of neighbours; default: 40.
 #' @param seed the seed for the random points of `"rpcholesky"` and `"nystrom"`: one whole number. R's random number
 #'   generator is not affected.
 #' @param ranges the pairs of points for which K is computed, as in [kernel_solve()]; not for `"vecchia"`.
 #'
 #' @details
 #' For `"vecchia"`, both axes of `op` must have the same variables, such as `x` and `y`; these are the coordinates in
-#' which neighbours are found, each divided by the distance at which the correlation along it is 0.6. The CPU finds
-#' them. The covariances of neighbours are computed in float64, with `lambda`, where the solver runs, and P is applied
-#' there.
+#' which neighbours are found, after each coordinate is divided by the distance at which the correlation along it is
+#' 0.6. The CPU finds the neighbours. The covariances of neighbours are computed in float64, with `lambda`, on the CPU
+#' or GPU where the solver runs, and P is applied there.
 #'
 #' The columns and the diagonal of K are computed from the formula of `op`, in float64: a column is `op` applied to a
 #' single point. Therefore the formula must accept `b` with one column, as products with a kernel of size 1 do, and `op`
 #' must not be a gradient of [keops_grad()], for which the diagonal is not available. \eqn{\sigma} is `lambda` or, if
-#' that is 0, the mean of the diagonal that the columns do not explain. The inverse of P is computed by Woodbury's
-#' identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which is numerically
-#' stable.
+#' `lambda` is 0, the mean of the part of the diagonal that the columns do not explain. The inverse of P is computed by
+#' Woodbury's identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which is
+#' numerically stable.
 #'
 #' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
 #'   `rank` and `logdet` are the number of columns and log det P.
@@ -64,7 +66,7 @@
 #' Yamamoto, Y., Nakatsukasa, Y., Yanagisawa, Y. and Fukaya, T. (2015) Roundoff error analysis of the CholeskyQR2
 #'   algorithm. *Electronic Transactions on Numerical Analysis* 44, 306-326.
 #'
-#' @seealso [kernel_solve()] and [solve()][solve.LazyTensor], which take it.
+#' @seealso [kernel_solve()] and [solve()][solve.LazyTensor], which accept a preconditioner.
 #' @examples
 #' set.seed(1)
 #' op <- keops_kernel(

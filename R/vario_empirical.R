@@ -5,39 +5,39 @@
 #'
 #' @param x a formula: the response and its trend, whose residuals by least squares are used, such as `log(zinc) ~ 1`.
 #'   With several responses, `cbind(a, b) ~ 1`, cross-variograms are computed, too: half the mean product of
-#'   differences, over points that have both. Or the points: a matrix or data frame of coordinates, a vector, or an
-#'   object of sf, terra or sp. Distances are Euclidean, or great-circle distances in km (chords, as in
-#'   [covariance_functions]) for objects whose reference system is one of longitude and latitude; a message of class
-#'   `kernops_great_circle` then says so.
+#'   differences, over points at which both responses are observed. Without a formula, the points: a matrix or data
+#'   frame of coordinates, a vector, or an object of sf, terra or sp. Distances are Euclidean, or great-circle distances
+#'   in km (chords, as in [covariance_functions]) for objects whose reference system is one of longitude and latitude; a
+#'   message of class `kernops_great_circle` then reports this.
 #' @param y for a formula, the data: a data frame or a spatial object, as in [gp()]. Otherwise the values, for example
-#'   residuals of a trend; logical values are taken as 0 and 1.
+#'   residuals of a trend; logical values are used as 0 and 1.
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to
 #'   `cutoff`. A class contains its upper limit, but not its lower one.
 #' @param backend as in [keops_kernel()].
 #' @param coords for a formula, the coordinates as in [gp()], such as `~ x + y` or `c("x", "y")`.
 #' @param cutoff the largest distance; default: a third of the largest extent.
 #' @param width the width of the classes, instead of their number.
-#' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, each with its own
-#'   variogram.
+#' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, with a separate
+#'   variogram for each direction.
 #' @param tol the largest angle between a pair and the direction, in degrees; default: 90 / number of directions.
 #' @param beta directions above the plane of the first two coordinates, towards the third one: in degrees upwards from
-#'   this plane, 90 for vertical. With `alpha`, each direction is combined with each of these; without, it stands for
-#'   all directions in the plane.
-#' @param tol.ver the largest angle between a pair and such a direction within their vertical plane, in degrees;
+#'   this plane, 90 for vertical. With `alpha`, each direction in the plane is combined with each angle in `beta`;
+#'   without `alpha`, an angle applies to all directions in the plane.
+#' @param tol.ver the largest angle between a pair and a direction of `beta` within their vertical plane, in degrees;
 #'   default: 90 / number of directions.
 #' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
-#' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean root of absolute
-#'   differences, with a correction for its bias, which outliers affect less (Cressie and Hawkins 1980); `"genton"`:
-#'   half the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and Croux 1993),
-#'   about the first quartile of the distances between any two of them, with the factors of Croux and Rousseeuw (1992)
-#'   for small classes.
-#'   Differences are taken in the direction of the ascending first coordinate (then the second, and so on). It needs
-#'   memory proportional to the number of pairs up to the cutoff, and two pairs in a class.
+#' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean square root of absolute
+#'   differences, with a correction for the bias; outliers affect it less (Cressie and Hawkins 1980); `"genton"`: half
+#'   the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and Croux 1993),
+#'   where Qn is about the first quartile of the distances between any two differences, with the factors of Croux and
+#'   Rousseeuw (1992) for small classes. The sign of a difference is that in the direction of the ascending first
+#'   coordinate (then the second, and so on). `"genton"` requires memory proportional to the number of pairs up to the
+#'   cutoff, and at least two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
 #'   distance `dist`, the semivariance `gamma`, the directions `dir.hor` and `dir.ver`, the variables `id`, and the
-#'   limits `lower` and `upper`. It has a [plot()][plot.gp] method. It is a `gstatVariogram`, too:
-#'   `gstat::fit.variogram()` and `gstat::fit.lmc()` accept it; gstat itself counts each pair of a cross-variogram
-#'   twice. A cloud has the rows `left` and `right` of each pair.
+#'   limits `lower` and `upper`. The class has a [plot()][plot.gp] method. The result also has the class
+#'   `gstatVariogram`, so that `gstat::fit.variogram()` and `gstat::fit.lmc()` accept it; gstat itself counts each pair
+#'   of a cross-variogram twice. A cloud has columns `left` and `right` with the two rows of each pair.
 #' @section Errors: class `kernops_dim_error` if points and values differ in number; `kernops_input_error` for other
 #'   invalid arguments.
 #' @references
@@ -52,8 +52,8 @@
 #'
 #' Rousseeuw, P. J. and Croux, C. (1993) Alternatives to the median absolute deviation. *Journal of the American
 #' Statistical Association* 88, 1273-1283.
-#' @seealso [fit_variogram()], which fits a covariance to it; [gp()], which needs no variogram; [as_gp()] for a model
-#'   fitted by gstat, [as_vgm()] for the way back; [covariance_functions].
+#' @seealso [fit_variogram()], which fits a covariance to a variogram; [gp()], which needs no variogram; [as_gp()] for a
+#'   model fitted by gstat, [as_vgm()] for the reverse conversion; [covariance_functions].
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(a = runif(200), b = runif(200))

@@ -1,23 +1,24 @@
 #' Kernel density estimates
 #'
 #' Estimates a density from points of any number of coordinates with a Gaussian kernel, at given points or on a grid.
-#' The sums over the points are exact, or computed to a tolerance in a time proportional to the number of points:
-#' neither the points nor the kernel are binned.
+#' The sums over the points are exact, or accurate to a tolerance in a time proportional to the number of points. Points
+#' are not binned.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
-#' @param at the m points where the density is wanted: m x d. Without `at` and `grid`, these are the points of `x`.
+#' @param at the m points at which the density is estimated: m x d. Default without `grid`: the points of `x`.
 #' @param bandwidth the covariance matrix H of the kernel, d x d and positive definite; or one or d standard deviations
-#'   of the kernel; or the name of a selector, which multiplies the covariance matrix S of the points:
+#'   of the kernel; or the name of a selector, which chooses H as a multiple of the covariance matrix S of the points:
 #'   * `"silverman"`: \eqn{(4 / (n (d + 2)))^{2 / (d + 4)} S}, which is best for normal data;
 #'   * `"scott"`: \eqn{n^{-2 / (d + 4)} S};
 #'   * `"cv"`: the factor that minimises the cross-validated integrated squared error (Rudemo 1982, Bowman 1984),
-#'     between 1/400 and 4 times that of `"silverman"`. Its time is that of about 20 densities at the points themselves.
+#'     between 1/400 and 4 times that of `"silverman"`. This takes the time of about 20 evaluations of the density at
+#'     the points of `x`.
 #' @param weights a non-negative weight for each point; default: equal weights. In the selectors, n is
 #'   \eqn{(\sum w)^2 / \sum w^2} and S is weighted.
 #' @param grid the number of grid points along each coordinate: one number or d. The grid spans the points and 4
 #'   standard deviations of the kernel beyond them.
 #' @param log if `TRUE`, logarithms of densities, which do not underflow far from all points.
-#' @param gradient if `TRUE`, the gradients of the densities, or of their logarithms, are returned as well.
+#' @param gradient if `TRUE`, the result includes the gradients of the densities, or of their logarithms.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #' @param precision `"float64"` or `"float32"` arithmetic.
 #' @param tol `NULL` for exact sums, or the largest error relative to the largest density, as in [kernel_sum()]: for
@@ -26,14 +27,14 @@
 #' @return A list of class `kernops_kde`:
 #'   * `at`, m x d, the points of the estimates; on a grid the first coordinate varies fastest;
 #'   * `density`, m numbers, on a grid an array with a dimension for each coordinate;
-#'   * `gradient`, m x d, if wanted;
+#'   * `gradient`, m x d, if requested;
 #'   * `axes`, a list of the coordinates of the grid, if there is one;
 #'   * `bandwidth`, the matrix H;
-#'   * `error`, with `tol` the measured error of the densities relative to the largest one.
+#'   * `error`, with `tol`, the measured error of the densities relative to the largest density.
 #'
-#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, points in a
-#'   lower-dimensional plane whose bandwidth is to be selected, or a bandwidth that is not positive definite;
-#'   `kernops_dim_error` if `at` has another number of coordinates than `x`; with `tol` also those of [kernel_sum()].
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, a selector for points
+#'   that lie in a plane of lower dimension, or a bandwidth that is not positive definite; `kernops_dim_error` if `at`
+#'   has another number of coordinates than `x`; with `tol` also those of [kernel_sum()].
 #'
 #' @references
 #' Bowman, A. W. (1984) An alternative method of cross-validation for the smoothing of density estimates. *Biometrika*

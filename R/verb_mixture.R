@@ -5,36 +5,36 @@
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param k the number of components, at least 1 and at most n.
-#' @param covariance the covariance matrices of the components: `"full"`, `"diagonal"` or `"spherical"`, a multiple of
-#'   the identity matrix.
+#' @param covariance the covariance matrices of the components: `"full"`, `"diagonal"` or `"spherical"` (a multiple of
+#'   the identity matrix).
 #' @param equal if `TRUE`, all components have the same covariance matrix.
 #' @param weights a non-negative weight for each point; default: 1. A point of weight 2 counts as two points.
 #' @param start the component of each point at the start: whole numbers from 1 to k. Default: the clusters of
 #'   [kmeans_large()], which are random.
-#' @param nstart the number of random starts, of which the fit with the largest likelihood is returned.
-#' @param tol the iteration ends when the log-likelihood rises by at most `tol` times its absolute value plus 1.
-#' @param iter.max the most iterations.
+#' @param nstart the number of random starts; the fit with the largest likelihood is returned.
+#' @param tol the iteration ends when the log-likelihood l increases by at most `tol` (|l| + 1).
+#' @param iter.max the largest number of iterations.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
 #' The log-likelihood is the sum of \eqn{\log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)}, a log-sum-exp over the components.
-#' An iteration computes it in one pass over points and components, and in a second pass the sums of probabilities,
-#' deviations and their products, which are the next weights, means and covariance matrices (Dempster, Laird and Rubin
-#' 1977). The likelihood has local maxima: use several starts.
+#' An iteration computes the log-likelihood in one pass over points and components. A second pass computes the sums of
+#' probabilities, deviations and products of deviations, which give the next weights, means and covariance matrices
+#' (Dempster, Laird and Rubin 1977). The likelihood has local maxima: use several starts.
 #'
-#' The likelihood has no maximum where a component holds few distinct points. A start ends without a result if a
+#' The likelihood is unbounded if a component contains only few distinct points. A start ends without a result if a
 #' covariance matrix is singular, or a standard deviation is less than 1e-6 of that of all points.
 #'
 #' @return `mixture_model()`: a list of class `kernops_mixture`:
 #'   * `weights`, k numbers whose sum is 1; `means`, k x d; `covariances`, d x d x k;
 #'   * `cluster`, the most probable component of each point;
-#'   * `loglik`, the log-likelihood, with weights a weighted sum; `df`, the number of parameters; `nobs`, the sum of the
-#'     weights of the points; [AIC()] and [BIC()] apply;
+#'   * `loglik`, the log-likelihood (with weights, a weighted sum); `df`, the number of parameters; `nobs`, the sum of
+#'     the weights of the points; [AIC()] and [BIC()] apply;
 #'   * `iterations`, `converged`, and the settings `covariance` and `equal`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, or if all starts end at a
 #'   singular covariance matrix; `kernops_dim_error` for new points with another number of coordinates. A warning of
-#'   class `kernops_not_converged` says that `iter.max` was reached.
+#'   class `kernops_not_converged` if `iter.max` is reached.
 #'
 #' @references
 #' Dempster, A. P., Laird, N. M. and Rubin, D. B. (1977) Maximum likelihood from incomplete data via the EM algorithm.

@@ -4,29 +4,29 @@
 #' as a cost or as a debiased divergence, with its gradients. The transport plan is a symbolic matrix.
 #'
 #' @param x,y the samples: n x d and m x d matrices or data frames of finite numbers, or vectors.
-#' @param epsilon the strength of the regularisation, in the unit of the cost: a positive number. A smaller one gives a
-#'   result nearer to unregularised transport and needs more iterations.
+#' @param epsilon the strength of the regularisation, in the unit of the cost: a positive number. A smaller `epsilon`
+#'   gives a result nearer to unregularised transport and needs more iterations.
 #' @param weights_x,weights_y a non-negative weight for each point. Default: 1/n and 1/m. If `rho` is infinite, weights
 #'   are divided by their sum.
 #' @param cost the cost of a unit of mass from u to v: `"squared"` for \eqn{|u - v|^2}, `"distance"` for \eqn{|u - v|}.
 #' @param rho the strength of the penalty for mass that is not transported, in the unit of the cost; `Inf` transports
 #'   all mass (balanced).
 #' @param debiased if `TRUE`, the value is the divergence, which is 0 for equal samples and otherwise positive.
-#' @param gradient if `TRUE`, the gradients of the value with respect to points and weights are returned as well.
+#' @param gradient if `TRUE`, the result includes the gradients of the value with respect to points and weights.
 #' @param scaling the factor by which the regularisation decreases at each of the first iterations, from the largest
-#'   cost to `epsilon`: between 0 and 1. 0 starts at `epsilon`.
-#' @param tol the iteration ends when the marginals of the plan differ by at most this part of the mass from those of an
-#'   optimal plan.
-#' @param iter.max the most iterations at `epsilon`.
+#'   cost to `epsilon`: between 0 and 1. With 0, the iteration starts at `epsilon`.
+#' @param tol the tolerance: the iteration ends when the marginals of the plan differ from the marginals of an optimal
+#'   plan by at most `tol` times the mass.
+#' @param iter.max the largest number of iterations at `epsilon`.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #' @param precision `"float64"` or `"float32"` arithmetic.
 #'
 #' @details
-#' With the weights a and b and the costs C, the transport cost is
-#' \deqn{OT(a, b) = \min_P \langle P, C \rangle + \varepsilon KL(P | a b^T) + \rho KL(P 1 | a) + \rho KL(P^T 1 | b)}
-#' with the divergence \eqn{KL(p | q) = \sum p \log(p / q) - p + q}. The solution is
-#' \eqn{P_{ij} = a_i b_j \exp((f_i + g_j - C_{ij}) / \varepsilon)} for the dual potentials f and g, which alternate by a
-#' log-sum-exp over the points of the other sample (Cuturi 2013; Chizat et al. 2018). No n x m matrix is stored.
+#' With the weights a and b and the costs C, the transport cost is \deqn{OT(a, b) = \min_P \langle P, C \rangle +
+#' \varepsilon KL(P | a b^T) + \rho KL(P 1 | a) + \rho KL(P^T 1 | b)} with the divergence \eqn{KL(p | q) = \sum p
+#' \log(p / q) - p + q}. The solution is \eqn{P_{ij} = a_i b_j \exp((f_i + g_j - C_{ij}) / \varepsilon)} with the dual
+#' potentials f and g. Each iteration updates f and g in turn by a log-sum-exp over the points of the other sample
+#' (Cuturi 2013; Chizat et al. 2018). No n x m matrix is stored.
 #'
 #' The divergence is \deqn{OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2 + \varepsilon (\sum a - \sum b)^2 / 2} (Feydy et al.
 #' 2019; Sejourne et al. 2019). Gradients are those of the converged value. The gradient with respect to weights that
@@ -35,15 +35,15 @@
 #' @return A list of class `kernops_transport`:
 #'   * `value`, the transport cost or the divergence;
 #'   * `plan`, the n x m transport plan from `x` to `y`, a [LazyTensor]: `plan %*% y`, `rowSums(plan)`;
-#'   * `f` and `g`, the potentials at the points of `x` and `y`; if `rho` is infinite, up to a constant that one gains
-#'     and the other loses;
-#'   * `gradient`, if wanted, a list of `x`, `y`, `weights_x` and `weights_y`;
-#'   * `iterations`, the numbers of iterations, and `error`, the reached differences, for the transport from `x` to `y`,
-#'     and with `debiased` within `x` and within `y`; `converged`.
+#'   * `f` and `g`, the potentials at the points of `x` and `y`; if `rho` is infinite, they are determined up to a
+#'     constant that is added to f and subtracted from g;
+#'   * `gradient`, if requested, a list of `x`, `y`, `weights_x` and `weights_y`;
+#'   * `iterations`, the numbers of iterations, and `error`, the differences of the marginals at the end, for the
+#'     transport from `x` to `y`, and with `debiased` within `x` and within `y`; `converged`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or an `epsilon` of 0;
 #'   `kernops_dim_error` for samples with different numbers of coordinates. A warning of class `kernops_not_converged`
-#'   says that `iter.max` was reached.
+#'   if `iter.max` is reached.
 #'
 #' @references
 #' Chizat, L., Peyre, G., Schmitzer, B. and Vialard, F.-X. (2018) Scaling algorithms for unbalanced optimal transport
@@ -58,8 +58,8 @@
 #' Sejourne, T., Feydy, J., Vialard, F.-X., Trouve, A. and Peyre, G. (2019) Sinkhorn divergences for unbalanced optimal
 #' transport. *arXiv* 1910.12958.
 #'
-#' @seealso [energy_test()] and [mmd_test()] for tests of equal distributions; [logsumexp()], the reduction of an
-#'   iteration.
+#' @seealso [energy_test()] and [mmd_test()] for tests of equal distributions; [logsumexp()], the reduction that each
+#'   iteration computes.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(200, sd = 0.3), 100)

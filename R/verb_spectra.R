@@ -1,14 +1,16 @@
 #' Kernel principal components and spectral embedding
 #'
-#' Places points in few dimensions by eigenvectors of a kernel matrix, which is not stored: `kernel_pca()` by the
-#' centred matrix, `spectral_embedding()` by the matrix as a graph of similar points.
+#' Places points in few dimensions by eigenvectors of a kernel matrix that is not stored. `kernel_pca()` uses the
+#' centred matrix; `spectral_embedding()` uses the matrix as a graph of similar points.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param k the number of dimensions: at most n - 1.
 #' @param width,kernel the width of the kernel and its name, as in [kernel_ridge()]. Default: the median distance
-#'   between points, of at most 1,000 of them at equal steps; spectral embeddings usually need a smaller width.
-#' @param neighbours `NULL`, or the number of nearest neighbours that each point is joined with: an edge has weight 1 if
-#'   both points are neighbours of the other, 1/2 if one is. `kernel` and `width` are not used then.
+#'   between points (or between 1,000 evenly spaced rows, if there are more); spectral embeddings usually need a smaller
+#'   width.
+#' @param neighbours `NULL`, or the number of nearest neighbours to which the graph joins each point: an edge has weight
+#'   1 if each of the two points is a neighbour of the other, and weight 1/2 if only one is. `kernel` and `width` are
+#'   then not used.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
@@ -16,18 +18,19 @@
 #' \eqn{H = I - 1 1^T / n}, and their eigenvectors u (Scholkopf, Smola and Muller 1998). The scores of the points are
 #' \eqn{\sqrt \lambda u}.
 #'
-#' `spectral_embedding()` takes K as the weights of a graph, with the degrees D, its row sums. The coordinates are the
-#' vectors f of the smallest eigenvalues \eqn{\mu} of \eqn{(D - K) f = \mu D f} but the first, which is constant (Belkin
-#' and Niyogi 2003); \eqn{f^T D f = 1}. A graph of c components has c eigenvalues 0.
+#' `spectral_embedding()` uses K as the weights of a graph; the degrees D are the row sums of K. The coordinates are the
+#' eigenvectors f of \eqn{(D - K) f = \mu D f} for the smallest eigenvalues \eqn{\mu}, scaled to \eqn{f^T D f = 1},
+#' without the first one, which is constant (Belkin and Niyogi 2003). For a graph of c connected components, c
+#' eigenvalues are 0.
 #'
-#' Eigenvectors of more than 200 points are those of the package RSpectra, which takes products with the matrix. The
-#' largest entry of an eigenvector is positive.
+#' For more than 200 points, package RSpectra computes the eigenvectors from products with the matrix. The sign of an
+#' eigenvector is such that its largest entry is positive.
 #'
 #' @return `kernel_pca()`: a list of class `kernops_pca` with the n x k matrix `scores`, the eigenvalues `values`, the
 #'   eigenvectors `vectors`, and what `predict()` needs: `row_means` of K, `x`, `kernel` and `width`.
 #'
-#'   `spectral_embedding()`: a list with the n x k matrix `embedding`, their eigenvalues `values`, ascending, and the
-#'   `degrees` of the points.
+#'   `spectral_embedding()`: a list with the n x k matrix `embedding`, the eigenvalues `values` of its columns in
+#'   ascending order, and the `degrees` of the points.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, too large a `k`, or fewer
 #'   than `k` positive eigenvalues; `kernops_dim_error` for new points with another number of coordinates.
