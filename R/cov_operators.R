@@ -6,17 +6,17 @@ covariance_product <- function(model, columns = 1L, precision = "float64", backe
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
-# k(x, y) as a matrix.
+# The matrix k(x, y).
 covariance_matrix <- function(model, precision = "float64", backend = "cpu") {
   covariance_values(model$formula, model, precision, backend)
 }
 
-# dk(x_i, y_j) / dtheta, an array with a matrix for each parameter.
+# The derivatives dk(x_i, y_j) / dtheta, an array with a matrix for each parameter.
 covariance_derivatives <- function(model, backend = "cpu") {
   covariance_values(code_text("Grad(", model$formula, ", theta, 1)"), model, "float64", backend)
 }
 
-# dk(x_i, y_j) / dy_j, an array with a matrix for each coordinate.
+# The derivatives dk(x_i, y_j) / dy_j, an array with a matrix for each coordinate.
 covariance_slopes <- function(model) {
   covariance_values(code_text("Grad(", model$formula, ", y, 1)"), model, "float64", "cpu")
 }
@@ -38,7 +38,7 @@ covariance_weighted <- function(model, columns) {
                  "float64", "auto")
 }
 
-# The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
+# The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters are computed in one pass.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
   weighted <- recent_operator(
     code_text("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
@@ -53,7 +53,7 @@ derivative_products <- function(model, columns = 1L, precision = "float64", back
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
-# k(x_i, x_i) for each i.
+# The variances k(x_i, x_i).
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
   if (length(model$functional)) return(function(input) covariance_pairs(model)(c(input, list(y = input$x))))
   recent_operator(code_text("Sum_Reduction(", covariance_text(model, "x", "x"), ", 1)"),
@@ -68,8 +68,9 @@ point_declarations <- function(model) {
 # The width of blocks of columns of the covariance matrix.
 block_width <- 32L
 
-# Calls f(first, last) for blocks of `width` of 1..n; each call allocates a few matrices of `width` columns and `rows`
-# rows. If memory holds a matrix of 1 GB, R's garbage collector would let some hundred MB of such matrices accumulate.
+# Calls f(first, last) for consecutive blocks of `width` numbers of 1..n; each call allocates a few matrices of `width`
+# columns and `rows` rows. Garbage is collected explicitly: if the session has a matrix of 1 GB, R's garbage collector
+# would let some hundred MB of these matrices accumulate.
 for_blocks <- function(n, f, width = block_width, rows = n) {
   every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {
@@ -78,13 +79,13 @@ for_blocks <- function(n, f, width = block_width, rows = n) {
   }
 }
 
-# The operators of a covariance for sets: its values and its derivatives with respect to theta. The CPU computes in
-# float64.
+# The operators of a covariance for sets: values and derivatives with respect to theta. On the CPU, the precision is
+# always float64.
 set_operators <- function(model, backend = "cpu", precision = "float64") {
   list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
 }
 
-# For sums of a covariance over pairs of points (verb_kernel_sum.R).
+# The method for sums of a covariance over pairs of points (verb_kernel_sum.R).
 pair_kernel.kernops_covariance <- function(kernel, d, backend, call = caller_env()) {
   model <- covariance_model(kernel, d, call = call)
   theta <- model$parameters$value

@@ -14,14 +14,14 @@ smooth_data <- function(column, values) {
   data
 }
 
-# 1 at values of the level of a smooth of one level, otherwise 0.
+# For a smooth of one level of a factor `by`: 1 for values of this level, otherwise 0.
 within_level <- function(column, values) {
   by <- column$spec$by
   if (is.null(column$by_level)) 1 else as.numeric(column$factors[[by]][values[, column$names == by]] == column$by_level)
 }
 
-# Computes the basis of the observations. Its coefficients b have the penalties b' S_k b, whose sum has the weights 1 /
-# v_k. Coefficients without a penalty belong to the trend; the others are rotated and scaled (diagonal_penalties()).
+# Computes the basis of the observations. The penalty of the coefficients b is the sum of b' S_k b / v_k. Coefficients
+# without a penalty belong to the trend; the others are rotated and scaled (diagonal_penalties()).
 with_basis <- function(column, values, call) {
   level <- column$by_level
   if (!any(within_level(column, values) > 0)) {
@@ -36,8 +36,8 @@ with_basis <- function(column, values, call) {
   column
 }
 
-# Values of the variables for plots of a smooth: some observations, the observations with the extremes of each variable
-# and, for two variables, the corners of their convex hull.
+# Values of the variables for plots of a smooth: some observations, the observations with the smallest and the largest
+# value of each variable and, for two variables, the corners of their convex hull.
 sample_of_values <- function(column, values, max_size = 200) {
   values <- unname(values[within_level(column, values) > 0 & stats::complete.cases(values), , drop = FALSE])
   colnames(values) <- column$names
@@ -47,15 +47,15 @@ sample_of_values <- function(column, values, max_size = 200) {
   values[sort(unique(unlist(rows))), , drop = FALSE]
 }
 
-# The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2` applies this to t2() as well. The smooths
-# of the levels of a factor `by` share their basis.
+# The smooth that mgcv constructs, centred so that its sum over the observations is 0. `modCon = 2` applies this to t2()
+# as well. The smooths of the levels of a factor `by` share their basis.
 made_smooth <- function(column, data, call) {
   spec <- column$spec
   if (!is.null(column$by_level)) spec$by <- "NA"
   spec <- with_plate_functions(spec, nrow(data))
   made <- recalled("basis", list(spec, data, column$select), function() {
     made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
-    made$X <- NULL # as long as the data
+    made$X <- NULL # removes a matrix as long as the data
     made$S <- Filter(function(S) any(S != 0), made$S)
     made
   }) |> tryCatch(error = function(e) stop_smooth(column$label, e, call))
@@ -73,12 +73,13 @@ one_penalty <- function(smooth) {
        trend = penalty$vectors[, -random, drop = FALSE])
 }
 
-# Eigenvectors of a penalty b' S b with these numbers, scaled to a penalty of 1.
+# The eigenvectors of a penalty b' S b with the given numbers, scaled to a penalty of 1.
 unit_penalty_vectors <- function(penalty, numbers) {
   penalty$vectors[, numbers, drop = FALSE] / rep(sqrt(penalty$values[numbers]), each = nrow(penalty$vectors))
 }
 
-# The basis at values of the variables, NA where one of them is: `values` of the random functions, and the `trend`.
+# The basis at values of the variables, NA where a variable is NA: the `values` of the random functions, and the
+# `trend`.
 smooth_functions <- function(column, values) {
   known <- stats::complete.cases(values)
   basis <- matrix(NA_real_, nrow(values), nrow(column$random))

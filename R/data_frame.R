@@ -1,7 +1,7 @@
-# Converts the user's arguments to numbers: response, trend, coordinates, noise.
+# Converts the user's arguments to numerical data: response, trend, coordinates, noise.
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (the columns of data_columns.R), offset,
-# noise, weights, and the description by which new data are converted in the same way. `arguments` is a list of weights,
+# noise, weights, and a description that is used to convert new data in the same way. `arguments` is a list of weights,
 # noise, subset and na.action.
 gp_data <- function(formula, source, coords, arguments, family, several, columns, placed, call) {
   check_model_formula(formula, call)
@@ -21,7 +21,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
   rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
-  # names of many rows would take longer than all other steps of this function
+  # row names are removed, because names of many rows would take longer than all other steps of this function
   x <- unname_rows(trend_matrix(terms, frame, call))
   if (!several) columns <- without_repeated_trend(columns, x)
   response <- response_values(frame, formula, family, several, rows, call)
@@ -54,7 +54,7 @@ response_values <- function(frame, formula, family, several, rows, call) {
   family_response(family, y, as.vector(frame[["(weights)"]]), rows, call)
 }
 
-# The variables of the data, their classes and the kind of coordinates, which new data must have.
+# The requirements on new data: names and classes of variables, and the kind of coordinates.
 data_description <- function(terms, coords, source, n, env, call) {
   needed <- needed_variables(terms, coords, source$data, n)
   of_source <- is.null(coords)
@@ -100,7 +100,7 @@ plain_response <- function(y, call) {
   as.vector(y)
 }
 
-# The value of an argument that may name variables of the data, like the weights of lm().
+# The value of an argument that may name variables of the data, as the argument `weights` of lm().
 within_data <- function(quosure, values, call) {
   check_distinct_names(all.vars(rlang::quo_get_expr(quosure)), values, "data", call)
   mask <- if (is.list(values)) as.list(values)[!duplicated(names(values))]
@@ -190,7 +190,7 @@ refuse_covariance <- function(formula, data, call) {
   }
 }
 
-# An error if neither the data nor the environment of the formula have one of its variables.
+# An error if a variable of the formula is neither in the data nor in the environment of the formula.
 refuse_unknown <- function(formula, data, call) {
   is_known <- function(name) name %in% c(".", names(data)) || exists(name, envir = environment(formula))
   unknown <- Filter(Negate(is_known), all.vars(formula))
@@ -231,7 +231,7 @@ check_gp_values <- function(parts, call) {
   check_magnitudes(parts, call)
 }
 
-# If a sum is finite, all terms are finite; the sum needs no memory.
+# TRUE if all entries are finite. If the sum is finite, all terms are finite, and computing the sum needs no memory.
 all_finite <- function(x) is.double(x) && is.finite(sum(x)) || all(is.finite(x))
 
 need_package <- function(name, why, call = caller_env()) {

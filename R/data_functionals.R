@@ -1,11 +1,12 @@
-# Observations of derivatives: a row of the data has the value of the response and its derivatives with respect to some
-# coordinates. See data_layout.R for layouts, and cov_derivatives.R for the covariances of such observations.
+# Observations of derivatives: a row of the data has the value of the response and the derivatives of the response with
+# respect to some coordinates. See data_layout.R for layouts, and cov_derivatives.R for the covariances of such
+# observations.
 #
-# Layout "functionals": first the values of all rows, then the derivatives that are observed:
-#   coordinates  their names
+# Layout "functionals": first the values of all rows, then the observed derivatives:
+#   coordinates  the names of the coordinates
 #   row          of each observation
-#   coordinate   of each observation: the number of the coordinate of its derivative, 0 for a value
-#   formulas     those of the user
+#   coordinate   for each observation, the number of the coordinate of the derivative; 0 for a value
+#   formulas     the user's formulas
 
 # The argument `derivatives` of gp(): a list of formulas such as dy_dx ~ x.
 check_derivatives <- function(derivatives, family, covariance, transform, method, call) {
@@ -67,11 +68,11 @@ with_derivatives <- function(parts, derivatives, noise, source, call) {
   for (name in c("y", "offset", "noise")) parts[[name]] <- c(parts[[name]], joined(name))
   for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
   parts$rows <- parts$rows[row]
-  parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # the nugget is noise of values
+  parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # an infinite weight: derivatives have no nugget
   parts
 }
 
-# Derivatives in rows of the data that are not `rows` of observations.
+# Warns about derivatives in rows of the data that are not among the `rows` of observations.
 warn_unused_derivatives <- function(y, rows, label) {
   unused <- length(setdiff(which(is.finite(y)), rows))
   if (!unused) return(invisible())
@@ -121,7 +122,8 @@ central_slope <- function(at, step) {
   }, near, weights)))
 }
 
-# Points with the columns of values, or of derivatives with respect to the coordinates with these numbers.
+# Adds to points the columns that mark values of the field or derivatives with respect to the coordinates with the given
+# numbers.
 as_functionals <- function(layout, u, coordinate = NULL) {
   d <- length(layout$coordinates)
   unname(cbind(u, functional_columns(nrow(u), d, 1 * outer(coordinate %||% numeric(nrow(u)), seq_len(d), `==`))))

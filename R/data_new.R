@@ -1,7 +1,7 @@
-# New points for a fit: their coordinates, trend and offset, from the same variables and types as those of the fit.
+# New points for a fit: their coordinates, trend and offset, from variables with the same names and types as in the fit.
 
-# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete. With `weights`, trend
-# and offset of weighted sums of the rows.
+# The centred coordinates, the trend and the offset of complete rows; `complete` is TRUE for these rows. With `weights`,
+# the trend and the offset are those of weighted sums of the rows.
 new_points <- function(object, newdata, coords, block = NULL, weights = NULL, call = caller_env()) {
   points <- rows_as_points(object, newdata, coords, block, call)
   if (!is.null(weights)) points <- with_sums(points, weights, call)
@@ -25,7 +25,7 @@ rows_as_points <- function(object, newdata, coords, block, call) {
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
-  # the nodes in polygons have only the coordinates of sf
+  # the nodes in polygons have no variables other than the coordinates of sf
   rule <- "Means over polygons require a fit whose coordinates are plain variables"
   if (!is.null(areas)) check_plain_coordinates(object$parts$coords, rule, call, advice = NULL)
   points <- points_of_source(object, source, coords, call)
@@ -45,7 +45,7 @@ points_of_source <- function(object, source, coords, call) {
   d <- object$model$d
   used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
   check_distinct_names(names(used), source$data, "newdata", call)
-  original <- source$data # levels are matched by the original data, which is more strict
+  original <- source$data # levels are matched with the original data, a stricter test
   source$data <- as_fitted_variables(source$data, parts$classes, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {
@@ -60,8 +60,8 @@ points_of_source <- function(object, source, coords, call) {
        fitted = FALSE)
 }
 
-# The trend, the columns beside the coordinates and the offset of n new points. `original` is the data before the
-# variables have the classes of the fit.
+# The trend, the offset and the columns other than coordinates of n new points. `original` is the data before the
+# conversion of variables to the classes of the fit.
 new_covariates <- function(parts, data, original, n, call) {
   terms <- stats::delete.response(parts$terms)
   frame <- data %||% data.frame(row.names = seq_len(n))
@@ -116,8 +116,9 @@ check_same_crs <- function(fitted, new, call) {
                                          {.fn stars::st_warp} convert maps."), call = call)
 }
 
-# Computes coordinates by a formula from the variables of newdata. If the fit had no points besides the formula, and
-# used the coordinates unchanged, points of newdata replace missing coordinates.
+# Computes the coordinates of new points. If the fit computed coordinates by a formula, the variables of newdata are
+# used in this formula. If newdata has points but not these variables, the points are used, provided that the formula
+# used the coordinates unchanged and the data of the fit had no points.
 new_coordinates <- function(object, coords, source, call) {
   fitted <- object$parts$coords
   if (object$model$d == 0) return(matrix(0, NROW(source$data), 0))
@@ -155,7 +156,7 @@ coordinates_by_name <- function(object, data, call) {
 }
 
 # The columns of the trend at new data, NULL if the trend has no variables, and the offset. Values of expressions, such
-# as the difference of two times, are converted to the unit of the fit, too.
+# as the difference of two times, are also converted to the unit that they had in the fit.
 new_trend <- function(parts, terms, data, call, what = parts$what %||% "trend") {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))

@@ -1,7 +1,9 @@
 # Polygons cut by the lines of a grid. Areas and centroids of the pieces are sums over the edges of the polygon (Green's
-# theorem), and cells without an edge are complete: the time depends on the numbers of edges and pieces only.
+# theorem), and interior cells without an edge are whole squares, so the time depends on the numbers of edges and pieces
+# only.
 
-# About `n` pieces of a polygon, a list of parts, which are lists of rings: a list of `centre`, a matrix, and `area`.
+# About `n` pieces of a polygon, as a list of a matrix `centre` and a vector `area`. `parts` is a list of parts, which
+# are lists of rings.
 polygon_pieces <- function(parts, n, rounds = 8) {
   if (!length(parts)) return(list(centre = matrix(0, 0, 2), area = numeric()))
   shape <- polygon_edges(parts)
@@ -16,9 +18,10 @@ polygon_pieces <- function(parts, n, rounds = 8) {
   pieces
 }
 
-# The step h of a grid with about `n` pieces, between the steps of a coarser and a finer grid. As long as all grids were
-# too coarse, h is the solution of n = area / h^2 + edge / h, where `edge` is the length that explains the number of
-# pieces of the last grid; for the first grid it is twice the length of the rings, an upper bound.
+# The step h of a grid with about `n` pieces, between the steps of a coarser and a finer grid that were already tried.
+# If all previous grids were too coarse, h is the solution of n = area / h^2 + edge / h, where `edge` is the length that
+# explains the number of pieces of the last grid; for the first grid, `edge` is twice the length of the rings, an upper
+# bound.
 next_step <- function(shape, n, tried) {
   coarse <- tried[tried$count < n, ]
   fine <- tried[tried$count > n, ]
@@ -49,7 +52,7 @@ directed_edges <- function(ring, inner) {
   if ((sum(enclosed(edges)) < 0) == inner) edges else edges[, c(3, 4, 1, 2), drop = FALSE]
 }
 
-# The signed areas of the triangles of the edges and the origin.
+# The signed areas of the triangles between each edge and the origin.
 enclosed <- function(edges) (edges[, 1] * edges[, 4] - edges[, 3] * edges[, 2]) / 2
 
 # The pieces in the cells of a grid with sides of about `step` that divide the bounding box, without splinters of less
@@ -88,7 +91,8 @@ cut_at_lines <- function(edges) {
 
 # One row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the
 # piece, where x and y are relative to the corner of the cell. Each integral is the sum over edges of a function of x,
-# integrated along y: edges in the cell contribute by their x, edges in a cell to the right as if they were at x = 1.
+# integrated along y: edges in the cell contribute with their x, and edges in cells further right contribute as if they
+# were at x = 1.
 cell_pieces <- function(edges, cells) {
   column <- pmin(floor((edges[, 1] + edges[, 3]) / 2), cells[[1]] - 1)
   row <- pmin(floor((edges[, 2] + edges[, 4]) / 2), cells[[2]] - 1)
@@ -101,7 +105,7 @@ cell_pieces <- function(edges, cells) {
   first <- which(!duplicated(cell))
   column <- column[first]
   row <- row[first]
-  # the sums over a row are 0, so there is nothing to the right of its last cell
+  # the heights in a row add up to 0, so nothing lies to the right of the last cell of the row
   height <- cumsum(sums[, "height"])
   right <- height - sums[, "height"]
   moment <- cumsum(sums[, "moment"]) - sums[, "moment"]

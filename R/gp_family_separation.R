@@ -1,5 +1,5 @@
-# Separation: a trend, or the field, separates successes from failures without an error, or determines where counts are
-# zero. The likelihood then has no maximum (Albert and Anderson 1984).
+# Checks for separation: the trend or the field separates successes from failures without an error, or determines
+# exactly where counts are zero. The likelihood then has no maximum (Albert and Anderson 1984).
 
 warn_about_separation <- function(fit, separating) {
   if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
@@ -10,7 +10,8 @@ warn_about_separation <- function(fit, separating) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# The search with a note on separating covariates: it cannot converge, and more steps do not help.
+# Adds a note on separating covariates to the result of a search: the search cannot converge, and more steps do not
+# help.
 with_separation <- function(separating, search) {
   withCallingHandlers(search, kernops_not_converged = function(w) {
     if (length(separating) && !inherits(w, "kernops_near_singular")) invokeRestart("muffleWarning")
@@ -36,7 +37,7 @@ warn_about_constant <- function(family) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# The names of the columns of the trend, as few as possible, of which a combination separates the observations.
+# The smallest set of columns of the trend for which a linear combination separates the observations, by their names.
 separating_covariates <- function(data) {
   sides <- sides_of_observations(data)
   x <- data$x
@@ -49,7 +50,8 @@ separating_covariates <- function(data) {
   colnames(x)[kept] %||% paste("column", kept)
 }
 
-# The direction in which the linear predictor of each observation may go to infinity: 1, -1, or 0 for none.
+# The direction in which the likelihood of each observation increases without end as a function of the linear predictor:
+# 1, -1, or 0 for none.
 sides_of_observations <- function(data) {
   y <- data$y
   density <- data$family$density
@@ -59,7 +61,7 @@ sides_of_observations <- function(data) {
 }
 
 # TRUE if there are coefficients b with side * x b >= 0 everywhere and > 0 somewhere, and x b = 0 where the side is 0.
-# By Stiemke's lemma there are none if and only if a positive combination of the rows side * x is zero. The shortest
+# By Stiemke's lemma, no such b exists if and only if a positive combination of the rows side * x is zero. The shortest
 # combination with coefficients of at least 1 is a solution b.
 separates <- function(x, sides, tolerance = 1e-9) {
   basis <- qr.Q(qr(x)) * sqrt(nrow(x))
@@ -80,7 +82,7 @@ null_space <- function(rows) {
   qr.Q(decomposition, complete = TRUE)[, -seq_len(decomposition$rank), drop = FALSE]
 }
 
-# mean(rows) + t(rows) m, the shortest such vector with m >= 0: non-negative least squares by Lawson and Hanson (1974).
+# The shortest vector mean(rows) + t(rows) m with m >= 0: non-negative least squares by Lawson and Hanson (1974).
 shortest_combination <- function(rows, tolerance = 1e-10) {
   target <- -colMeans(rows)
   m <- numeric(nrow(rows))
@@ -99,7 +101,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
   -left
 }
 
-# Solves least squares for the active rows; rows whose coefficient would become negative are removed one by one.
+# Solves least squares for the active rows; rows whose coefficients would become negative are removed, one at a time.
 nonnegative_step <- function(rows, target, m, active) {
   repeat {
     solved <- qr.coef(qr(t(rows[active, , drop = FALSE]), tol = 1e-12), target)

@@ -1,11 +1,11 @@
 # Panels: the contents of plot() and autoplot(), which gp_plot_draw.R and gp_autoplot_panels.R draw.
 #
-# A panel is a list of `kind`, `title`, `xlab`, `ylab` and, by kind,
+# A panel is a list of `kind`, `title`, `xlab`, `ylab` and the following elements, which depend on the kind:
 #   map     `axes`, two vectors, and the matrix `z`; `aspect`; `points`, the observations; `legend`, the name of z
 #   values  a `table` of x, y and value; `aspect`, `legend`
-#   curves  `curves`, a table of x, fit, perhaps limits lwr and upr, and the `along` of each curve; `points`, a table of
-#           x and y; `rug`, values of x; `line`, intercept and slope of a reference line; `zero`: TRUE if the axes
-#           begin at 0; `legend`, the name of `along`
+#   curves  `curves`, a table of x, fit, optional limits lwr and upr, and `along`, the value that identifies a curve;
+#           `points`, a table of x and y; `rug`, values of x; `line`, intercept and slope of a reference line; `zero`:
+#           TRUE if the axes begin at 0; `legend`, the name of `along`
 #   levels  a `table` of level, fit, lwr and upr
 new_panel <- function(kind, title, xlab, ylab, ...) list(kind = kind, title = title, xlab = xlab, ylab = ylab, ...)
 
@@ -28,7 +28,7 @@ with_shown_parts <- function(x, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
 }
 
-# Words such as ": trend, matern", which follow a title.
+# A text such as ": trend, matern", which is appended to a title.
 words_of_parts <- function(x) {
   parts <- x$shown
   if (is.null(parts)) return("")
@@ -39,7 +39,7 @@ words_of_parts <- function(x) {
 panels_of_fit <- c("field", "se", "residuals", "covariance", "variogram", "effects")
 panels_of_several <- c("variogram", "field", "se", "effects")
 
-# Names of panels; quantiles and probabilities have the names of the columns of predict().
+# Checks the names of panels. Panels of quantiles and probabilities have the names that predict() gives their columns.
 names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
   known <- if (!is.null(newdata)) c("field", "se") else
     if (is_lmc(x$model$covariance)) panels_of_several else panels_of_fit
@@ -71,7 +71,7 @@ axis_label <- function(x, k) {
   if (is.null(unit)) name else paste0(name, " (", unit, ")")
 }
 
-# The name of the field, or of a variable, on the scale that is drawn.
+# The name of the field, or of a variable, on the scale of the plot.
 field_words <- function(x, variable = NULL) {
   name <- variable %||% response_name(x)
   if (!is.null(x$transform)) {
@@ -84,7 +84,7 @@ field_words <- function(x, variable = NULL) {
   paste(if (kind == "binomial") "Probability of" else "Mean of", response)
 }
 
-# Quantiles and probabilities are on the scale of the response.
+# The name of the response, for quantiles and probabilities, which are on the scale of the response.
 response_words <- function(x, variable = NULL) {
   if (is.null(x$family)) return(variable %||% response_name(x))
   words <- field_words(x, variable)

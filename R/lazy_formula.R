@@ -1,11 +1,11 @@
-# Converts tensors to operators: tokens become names, and each formula is compiled once.
+# Converts tensors to operators: the tokens of variables are replaced by names, and each formula is compiled once.
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijpmn][0-9a-f]+"
 
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `arguments`. The C++ code
-# computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
-# `looks_inside`: the result depends on more than the sizes of the tensors, as for derivatives. The result is numeric if
-# all arguments are.
+# computes the size of the formula, or reports a mistake. Complex entries are two numbers each, which most operations do
+# not support. `looks_inside`: TRUE if the result depends on more than the sizes of the tensors, as for derivatives. The
+# result is numeric if all arguments are.
 combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   symbolic <- length(arguments) == 0 || any(vapply(arguments, is_lazy, NA))
   arguments <- told_apart(lapply(arguments, as_lazy, call = call))
@@ -23,7 +23,7 @@ combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_com
   if (symbolic) made else as.vector(stored_values(made))
 }
 
-# combined() entry by entry, for numbers of any shape.
+# Applies combined() entry by entry, for numbers of any shape.
 entrywise <- function(formula, arguments, call = caller_env()) {
   if (any(vapply(arguments, is_lazy, NA))) return(combined(formula, arguments))
   n <- if (all(lengths(arguments) > 0)) max(lengths(arguments)) else 0
@@ -108,7 +108,7 @@ size_by_sizes <- function(formula, arguments) {
   tryCatch(formula_size(fill_in(formula, names), args), kernops_error = function(e) NULL)
 }
 
-# The number of entries of a formula of declared variables; each is compiled once.
+# The number of entries of a formula of declared variables; each pair of a formula and declarations is compiled once.
 formula_size <- function(formula, args) {
   args <- sub("Vij(", "Vi(", args, fixed = TRUE)
   known <- cached("sizes")
@@ -119,7 +119,7 @@ formula_size <- function(formula, args) {
   known[[key]]
 }
 
-# The formula with readable names, the declarations in the order of appearance, and the tokens in that order.
+# The formula with readable names, and the declarations and the tokens in the order of their appearance in the formula.
 named <- function(x) {
   text <- whole_formula(x)
   tokens <- unique(words_of(text, token)[[1]])
@@ -160,7 +160,7 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# A cache of the session; it is emptied when it has more than `max_entries` entries.
+# A cache that lasts for the session; the cache is emptied when it has more than `max_entries` entries.
 cached <- function(what, max_entries = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

@@ -4,13 +4,13 @@
 # With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
 # F has the sparse factor of a field alone (lik_latent_sets.R). H is solved by conjugate gradients, with a
-# preconditioner from this factor. S is only known by its products, each of which solves with F: lik_level_forms.R
-# computes log det S.
+# preconditioner from this factor. S is not computed; a product with S requires a solution with F, and lik_level_forms.R
+# computes log det S from such products.
 
 # The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
 # rows of U and `probes` is a result of level_probes(). The result also has error(), the standard error of the latest
-# logdet(). Precisions are the lists of observed_levels().
-# long: the operators of one matrix, each some lines, which share its data
+# logdet(). Precisions are lists that observed_levels() returns.
+# long: the operators of one matrix, each a few lines long, which share the data of the matrix
 levels_posterior <- function(pattern, factor, probes) {
   field <- sparse_posterior(pattern, factor)
   first <- seq_len(pattern$levels)
@@ -25,7 +25,7 @@ levels_posterior <- function(pattern, factor, probes) {
     determinant$value
   }
   solve <- function(w, b, from = 0 * b, tol = 1e-12) solution_of_levels(field, w, b, from, tol, first)
-  # H^-1 b, for some columns at a time
+  # computes H^-1 b, for some columns at a time
   solved <- function(b) if (ncol(b)) by_columns(b, function(part) solve(latest, part)) else b
   size <- length(first) + length(factor$sd)
   # b' H^-1 b
@@ -43,7 +43,7 @@ levels_posterior <- function(pattern, factor, probes) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # the solutions omit nothing: `nothing` is not used
+    sums = function(sets, nothing = 0) sums(sets), # solutions are complete, so `nothing` is not used
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()
@@ -60,8 +60,8 @@ levels_posterior <- function(pattern, factor, probes) {
   )
 }
 
-# With H = E + E' for lower triangular blocks E of levels, the columns C change by C E, and v' S v by 2 v' (S - I) E v:
-# its derivatives are the upper triangles of the blocks of v v' (S - I).
+# With H = E + E' for lower triangular blocks E of levels, the columns C change by C E, and v' S v changes by 2 v' (S -
+# I) E v: the derivatives are the upper triangles of the blocks of v v' (S - I).
 gap_of_blocks.level_directions <- function(x, before, size, count) {
   rows <- before + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)

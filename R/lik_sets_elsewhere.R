@@ -1,8 +1,8 @@
-# Sums over sets, and predictions, in the processes of future::plan(). Each process keeps its part of the sets, so that
-# an evaluation sends only the parameters.
+# Sums over sets and predictions, computed in the worker processes of future::plan(). Each worker keeps a part of the
+# sets, so that an evaluation sends only the parameters.
 
-# The result of set_totals() for all parts, added in their order; with another number of processes, it differs by
-# rounding only.
+# The result of set_totals() for all parts, added in their order; the number of processes changes the result by rounding
+# only.
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
   ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))
@@ -19,7 +19,7 @@ sums_elsewhere <- function(sets, model, theta, count, derivatives) {
        bad = if (is.na(first)) 0 else ends[[first]] + bad[[first]])
 }
 
-# 0, and the end of the part of each process.
+# The number 0, followed by the last set of the part of each process.
 ends_of_parts <- function(n) unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
 
 future_each <- function(x, f, ...) {
@@ -28,7 +28,8 @@ future_each <- function(x, f, ...) {
   )
 }
 
-# Stops with a message if a process dies or a connection breaks, because the error is not one of the computation.
+# Stops with a message if a process dies or a connection breaks, because such an error does not come from the
+# computation.
 with_workers <- function(code) tryCatch(code, FutureError = function(e) {
   stop_kernops("worker", c("A process of {.fn future::plan} did not return its part of the computation.",
                            i = "It may have been killed, for instance because memory ran out. {.fn future::plan} starts
@@ -44,7 +45,7 @@ part_of_sets <- function(sets, first, last) {
        noise_derivative = sets$noise_derivative[points], values = sets$values[points, , drop = FALSE])
 }
 
-# The moments of nearest_conditioning(); each process computes those of its part of the targets.
+# The moments of nearest_conditioning(); each process computes the moments of a part of the targets.
 moments_elsewhere <- function(object, targets, variance) {
   ends <- ends_of_parts(targets$n)
   parts <- lapply(seq_along(ends[-1]), function(k) some_targets(targets, (ends[[k]] + 1):ends[[k + 1]]))
@@ -63,7 +64,7 @@ sums_of_part <- function(name, theta, count, derivatives) {
   if (!is.null(part)) set_totals(part$operators, theta, part$model$nugget, part$held, derivatives, count)
 }
 
-# The sums of a part that is sent; parts of other sets are dropped.
+# Keeps a part that was sent to this process, and returns the sums of the part. Parts of other sets are deleted.
 sums_of_sent_part <- function(part, theta, count, derivatives) {
   part$operators <- set_operators(part$model)
   part$held <- with(part, hold_sets(points, noise, noise_derivative, values, neighbours))
@@ -71,21 +72,21 @@ sums_of_sent_part <- function(part, theta, count, derivatives) {
   sums_of_part(part$name, theta, count, derivatives)
 }
 
-# A name that no other sets have, on any host.
+# A name that is unique over all sets on all hosts.
 new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(tempfile("sets")))
 
-# TRUE if other processes sum over the sets: a sum must take at least a fifth of a second, and the processes must have
-# more cores than this process uses.
+# TRUE if worker processes should sum over the sets: a sum must take at least a fifth of a second, and the processes
+# must have more cores than this process uses.
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
 
-# TRUE if other processes predict: there must be many points, because each process receives all observations and builds
-# a search tree.
+# TRUE if worker processes should predict: there must be many points, because each process receives all observations and
+# builds a search tree.
 worth_predicting_elsewhere <- function(object, points, m = object$vecchia$local) {
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
 }
 
-# The number of cores of the other processes; processes on one host share its cores. Each process waits before it
-# answers, so that no process answers twice.
+# The number of cores of all worker processes; processes on one host share the cores of the host. Each task waits before
+# it returns, so that no process runs two of these tasks.
 cores_elsewhere <- function() {
   workers <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
   workers <- unique(do.call(rbind, workers))

@@ -1,7 +1,7 @@
 # The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among earlier
 # observations.
 
-# The neighbours are chosen at the first theta that is evaluated, and kept until the search regroups them.
+# The neighbours are chosen at the first evaluated theta, and kept until the search calls regroup().
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
@@ -50,7 +50,8 @@ some_positions <- function(n, max_count = 1e5) {
 
 # The default number of neighbours. In the plane and in space, 30 neighbours suffice for the screening effect, unless
 # observations are noisy. More coordinates need more neighbours, and if a likelihood takes less than a tenth of a
-# second, more neighbours cost little. The field of a family has no noise: 20 neighbours screen off the others.
+# second, more neighbours cost little. The latent field of a family has no noise, so 20 neighbours are sufficient for
+# the screening effect.
 neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 else 60) {
   as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, n))
 }
@@ -61,14 +62,14 @@ orthonormal_trend <- function(data) {
   if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
   timed("trend", recalled("trend", data[c("x", "y", "constant")], function() {
     response <- without_level(data)
-    solved <- stats::.lm.fit(data$x, response$y) # as qr(), qr.coef() and qr.resid(), each of which copies x
+    solved <- stats::.lm.fit(data$x, response$y) # replaces qr(), qr.coef() and qr.resid(), each of which copies x
     decomposed <- structure(solved[c("qr", "rank", "qraux", "pivot")], class = "qr")
     list(qr = decomposed, r = qr.R(decomposed), coefficients = stats::setNames(solved$coefficients, colnames(data$x)),
          level = response$beta, residual = solved$residuals)
   }))
 }
 
-# Observations in their order, and the neighbours of each.
+# The observations in the order of the approximation, and the neighbours of each observation.
 vecchia_sets <- function(data, model, theta, m, how, trend) {
   sets <- ordered_observations(data, model, theta, how, trend)
   with_neighbours(sets, sets$search(m))
@@ -102,7 +103,7 @@ with_neighbours <- function(sets, neighbours) {
   sets
 }
 
-# The state from summed(derivatives), the sums over the sets.
+# The state of the likelihood; summed(derivatives) returns the sums over the sets.
 vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives, only_rounded) {
   sums_with <- function(derivatives) set_moments(summed(derivatives), ncol(sets$values), length(theta), derivatives)
   sums <- sums_with(derivatives)
@@ -115,8 +116,8 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
             })
 }
 
-# Generalised least squares from the products of whitened columns, of which the first is the response. `n` is the number
-# of observations if they are not in memory.
+# Generalised least squares from the inner products of whitened columns; the first column is the response. `n` is the
+# number of observations if they are not in memory.
 gram_results <- function(sums, data, trend, reml, profile) {
   n <- data[["n"]] %||% length(data$y)
   p <- ncol(data$x)

@@ -29,15 +29,15 @@ with_settings <- function(how, settings) {
   replace(how, names(settings), settings)
 }
 
-# Fields for which neighbours screen off the other observations slowly.
+# TRUE for fields for which many neighbours are necessary to screen off the other observations.
 may_need_inducing_points <- function(model) {
   if (!has_field(model)) return(FALSE)
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
 }
 
-# Candidate settings in the order of the time of a likelihood: Vecchia's approximation with the default number of
-# neighbours and with more of them, up to `max_count`, and VIF with up to `largest` factors. A number that the user gave
-# is kept.
+# Candidate settings in the order of the time that a likelihood takes: Vecchia's approximation with the default number
+# of neighbours and with more neighbours, up to `max_count`, and VIF with up to `largest` entries of the factors. If the
+# user gave the number of neighbours, only this number is used.
 neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
@@ -63,9 +63,9 @@ least_loss <- function(candidates, loss, tol) {
   chosen
 }
 
-# Returns loss(settings): the difference from the exact log-likelihood per observation at theta. It is the larger one of
-# two estimates: one from a subset, which includes the information of distant observations, and an expected one for all
-# observations, which reflects the spacing of all observations.
+# Returns loss(settings): the difference from the exact log-likelihood per observation at theta. The result is the
+# larger of two estimates: the difference for a subset, which includes the information of distant observations, and the
+# expected difference for all observations, which reflects the spacing of all observations.
 expected_loss <- function(data, model, how, theta) {
   losses <- list(loss_of_subset(data, model, how, theta), loss_of_some(data, model, how, theta))
   function(settings) max(vapply(losses, function(loss) loss(settings), 0))
@@ -81,7 +81,7 @@ loss_of_subset <- function(data, model, how, theta, size = 1500) {
   }
 }
 
-# The loss for the field without effects, by its number of neighbours.
+# The loss as a function of the settings, for the field without effects, see sampled_loss().
 loss_of_some <- function(data, model, how, theta) {
   problem <- vif_problem(data, model, how)
   theta <- unname(theta)[problem$field$rows]
@@ -91,9 +91,10 @@ loss_of_some <- function(data, model, how, theta) {
 }
 
 # loss(m, rank): the expected difference from the exact log-likelihood for each observation, with m neighbours and,
-# unless NULL, `rank` inducing points. It is the mean of log(sd / exact sd) of observations given their neighbours. Here
-# the exact one is that given `reference` neighbours, for `count` observations, evenly spaced in the ordering. With
-# inducing points these are of the residual process, which gives an upper bound.
+# unless NULL, `rank` inducing points. The difference is the mean of log(sd / exact sd) over observations, with the sd
+# of an observation given its neighbours. The mean is over `count` observations that are evenly spaced in the ordering,
+# and the sd given `reference` neighbours approximates the exact sd. With inducing points, both are standard deviations
+# of the residual process, so the result is an upper bound.
 sampled_loss <- function(sets, model, operators, theta, reference = 480L, count = 100) {
   some <- some_positions(nrow(sets$near), count)
   near <- sets_of_some(sets, some, sets$search(min(reference, nrow(sets$near) - 1L), some))

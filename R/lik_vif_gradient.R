@@ -1,7 +1,8 @@
-# The derivatives of the likelihood of a VIF approximation, by the adjoint of each of its steps.
+# The derivatives of the likelihood of a VIF approximation, by reverse-mode differentiation of each step of its
+# computation.
 
-# The derivatives of -2 log-likelihood. They pass through the products of whitened columns, the weights and standard
-# deviations of sets, the factors V and the covariances of the inducing points.
+# The derivatives of -2 log-likelihood. The steps, from the last to the first, are the inner products of whitened
+# columns, the weights and standard deviations of sets, the factors V, and the covariances of the inducing points.
 vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   white <- vif$white
   data_columns <- seq_len(ncol(sets$values))
@@ -11,7 +12,7 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
-  # by z = (y - weights' y of neighbours) / sd, and by 2 log sd in the log-determinant
+  # derivatives through z = (y - weights' y of neighbours) / sd, and through 2 log sd in the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
   by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)
@@ -25,8 +26,8 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   gradient
 }
 
-# The derivatives with respect to the products of all whitened columns: those of log det S, and those of the products
-# without the low-rank part.
+# The derivatives with respect to the inner products of all whitened columns: of log det S, and of the products that
+# sums_without() computes.
 gram_adjoint <- function(sums, results, reml) adjoint_of_products(sums, adjoint_of_known(results, reml))
 
 adjoint_of_known <- function(results, reml) {
@@ -43,9 +44,9 @@ adjoint_of_products <- function(sums, by_known) {
   adjoint
 }
 
-# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given those with respect to V. The function
-# depends only on V'V, so that each root of k(Z, Z) has the same derivatives: for a symmetric change, dV = L^-1 dk(Z, X)
-# - L^-1 dk(Z, Z) L'^-1 V / 2.
+# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given those with respect to V. The likelihood
+# depends only on V'V, so any root L of k(Z, Z) may be differentiated. With a symmetric change of the root, dV = L^-1
+# dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
   across <- solve(by_factors)
@@ -69,8 +70,8 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, max_entries = 2e6)
   total
 }
 
-# information(profiled) of new_state(): the average information. The derivatives of the covariance times a vector are
-# differences, which are computed once.
+# information(profiled) of new_state(): the average information. The products of the derivatives of the covariance with
+# vectors are finite differences, which are computed once.
 vif_information <- function(problem, sets, theta, vif, sums, results, profile) {
   parts <- once(function() {
     state <- vif_residual(vif, sets, sums, results)
@@ -82,7 +83,7 @@ vif_information <- function(problem, sets, theta, vif, sums, results, profile) {
   }
 }
 
-# With K of the approximation: `alpha` = K^-1 (y - X beta), and `z` = K^-1 X R^-1 with R' R = X' K^-1 X.
+# For the covariance K of the approximation, `alpha` = K^-1 (y - X beta), and `z` = K^-1 X R^-1 with R' R = X' K^-1 X.
 vif_residual <- function(vif, sets, sums, results) {
   trend <- sets$values[, -1, drop = FALSE]
   solved <- vif_solve(vif, sums$root, cbind(sets$values %*% results$contrast, trend))

@@ -1,7 +1,7 @@
 # Predictions of maps by windows of rows: in files, of maps that do not fit into memory, of tiles and for zones.
 # predict_maps_options.R has the arguments and the help page.
 
-# Like predicted(), for a map or a list of tiles.
+# The counterpart of predicted() for a map or a list of tiles.
 predict_map <- function(object, fit, map, request, options, call = caller_env()) {
   job <- map_job(object, fit, map, request, options, call)
   record <- record_of_file(job$file, digest_of(job), length(job$tiles), options, call)
@@ -16,7 +16,7 @@ predict_map <- function(object, fit, map, request, options, call = caller_env())
   if (is.null(zones)) result else list(fit = result, zones = zones)
 }
 
-# Values that all windows share. A list: the arguments of predict_map(), and
+# Values that all windows share, in a list of the arguments of predict_map(), and
 #   tiles       map_windows() of each tile
 #   file, files the file of the result, and those of the tiles
 #   layers      the names of the layers
@@ -57,7 +57,7 @@ map_job <- function(object, fit, map, request, options, call) {
 # The number of rows of a window: a multiple of `rows`, with about `cells` cells.
 rows_of_window <- function(template, cells, rows) rows * max(1, floor(cells / terra::ncol(template) / rows))
 
-# One point of the map, from whose prediction the names of columns are known.
+# One point of the map; its prediction shows the names of the columns.
 one_point <- function(object, fit, call) {
   all <- if (is.null(fit$blocks)) rows_as_points(fit, NULL, NULL, NULL, call) else points_of_heads(fit, 1)
   point <- c(some_points(all, 1), list(complete = TRUE, fitted = FALSE))
@@ -82,7 +82,7 @@ predict_tiles <- function(job, record) {
   record
 }
 
-# Predicts the windows of tile k; returns the record, and leaves the rows in the part file of the tile.
+# Predicts the windows of tile k; returns the record, and writes the rows to the part file of the tile.
 predict_tile <- function(job, k, record) {
   template <- job$tiles[[k]]$template
   total <- terra::nrow(template)
@@ -111,7 +111,8 @@ result_of_job <- function(job) {
   map
 }
 
-# Leaves the finished rows of an interrupted prediction, to resume it; a part file without finished rows is removed.
+# After an interruption, keeps the files of finished rows, so that the prediction can be resumed; a part file without
+# finished rows is removed.
 leave_parts <- function(job) {
   name <- paste0(part_file(job$file), ".rds")
   if (!file.exists(name) || is.null(job$options$filename)) {
@@ -124,7 +125,7 @@ leave_parts <- function(job) {
                          there."), class = "kernops_resume")
 }
 
-# The fit, the map and the request that an interrupted prediction belongs to.
+# A digest of the fit, the map and the request, which identifies an interrupted prediction.
 digest_of <- function(job) {
   fit <- job$fit
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],

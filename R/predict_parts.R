@@ -1,13 +1,13 @@
 # Predictions of some parts of the mean and the field: the trend, and the terms of the covariance.
 #
-# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators distinguish the
-# two: the last columns of the points, one for each term, are 1 at new points without the term, otherwise 0. The formula
-# of a term is multiplied by 1 minus the indicator of both points. The result is the covariance of the whole field at
-# the observations, and of the chosen terms at new points, so that every conditioning predicts the chosen terms. All
-# choices share the model and its results at the observations.
+# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators mark such new
+# points: the last columns of the points, one for each term, are 1 at new points without the term, otherwise 0. The
+# formula of a term is multiplied by 1 minus the indicator of both points. The result is the covariance of the whole
+# field at the observations, and of the chosen terms at new points, so that every conditioning predicts the chosen
+# terms. All choices of terms use the same model and the same results at the observations.
 
 # The terms of the covariance by their names, as lists of leaves by path, without noise. The structures of lmc() have
-# their names there.
+# the names that they have in the call.
 covariance_terms <- function(covariance) {
   labels <- function(leaves) unlist(lapply(Filter(Negate(is_coregion), leaves), `[[`, "label"))
   terms <- Filter(function(leaves) !"nugget" %in% labels(leaves), added_terms(covariance))
@@ -16,7 +16,7 @@ covariance_terms <- function(covariance) {
   stats::setNames(terms, paste0(names, ifelse(number > 1, number, "")))
 }
 
-# The fit whose new points have the chosen parts alone.
+# The fit, changed so that predictions at new points consist of the chosen parts only.
 with_parts <- function(object, terms, exclude, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
   parts <- covariance_terms(object$model$covariance)
@@ -31,7 +31,7 @@ with_parts <- function(object, terms, exclude, call = caller_env()) {
 # TRUE for terms of the field; effects and smooths read columns of the data instead of coordinates.
 is_field_term <- function(leaves) !all(vapply(Filter(Negate(is_coregion), leaves), is_effect, NA))
 
-# The names of parts, with all terms of the field for "field".
+# The names of parts, with "field" replaced by the names of all terms of the field.
 parts_by_name <- function(x, name, parts, fields, call) {
   if (length(fields)) x <- unlist(lapply(x, function(part) if (identical(part, "field")) fields else part))
   if (is.null(x) || is.character(x) && all(x %in% parts)) return(x)
@@ -72,10 +72,10 @@ with_indicators <- function(object) {
   object
 }
 
-# Adds columns of constants.
+# Adds columns of constants to the points u.
 with_columns <- function(u, values) cbind(u, matrix(rep(values, each = nrow(u)), nrow(u), length(values)))
 
-# New points with indicators, and without the trend that is left out.
+# New points with indicators; the columns of the trend that are left out are set to 0.
 points_of_parts <- function(object, points) {
   left_out <- object$left_out
   if (is.null(left_out)) return(points)
@@ -94,7 +94,7 @@ points_of_parts <- function(object, points) {
   points
 }
 
-# The factor of a leaf at points with an indicator.
+# The factor by which a leaf is multiplied at points: 0 if the indicator is 1.
 shown_at <- function(leaf, u) if (is.null(leaf$indicator)) 1 else 1 - u[, leaf$indicator]
 
 within_indicator <- function(text, leaf, points) {

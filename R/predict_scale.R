@@ -1,25 +1,27 @@
 # Scales of responses that are functions of a normal variable eta. A scale is a list:
 #
-#   back(eta), forward(y)   the function, which increases, and its inverse; infinite for y beyond the range of responses
-#   mean(mean, variance, lagrange)   the mean of back(eta); `lagrange` are the multipliers of the trend, for means that
-#                           are unbiased over all fields, 0 for the mean given the data
+#   back(eta), forward(y)   the increasing function and its inverse, which is infinite for y beyond the range of
+#                           responses
+#   mean(mean, variance, lagrange)   the mean of back(eta); `lagrange` are the Lagrange multipliers of the trend, for
+#                           means that are unbiased over all fields; 0 gives the mean given the data
 #   variance(mean, variance)   the variance of back(eta) given the data
-#   covariance(mean, joint, own)   the covariance matrix of back(eta) for eta with the covariance matrix `joint`, and an
-#                           independent term of variance `own` in each eta
-#   nugget                  the variance of the independent term in eta of each observation: means average over it
+#   covariance(mean, joint, own)   the covariance matrix of back(eta), if eta has the covariance matrix `joint` plus an
+#                           independent term with variance `own` in each element
+#   nugget                  the variance of the independent term in eta of each observation: means average over this
+#                           term
 #   linear                  whether means of responses over blocks are normal
 #
-# The functions take vectors, `mean` and `variance` matrices, too. NULL is the scale of a Gaussian fit.
+# All functions accept vectors; `mean` and `variance` also accept matrices. The scale of a Gaussian fit is NULL.
 predictive_scale <- function(object) UseMethod("predictive_scale")
 
 predictive_scale.gp <- function(object) if (!is.null(object$transform)) boxcox_scale(object$transform$lambda)
 
 predictive_scale.gp_family_fit <- function(object) link_scale(object)
 
-# Means of the response of a family given the field: the inverse of its link.
+# The scale of the mean of the response of a family given the field: back() is the inverse link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  # predictive distributions of many draws of parameters must not keep whole fits
+  # the closures must not keep the whole fit, because there may be predictive distributions of many draws of parameters
   object <- object[c("family", "phi")]
   back <- function(eta) mean_of(object, eta)
   list(
@@ -38,8 +40,8 @@ link_scale <- function(object) {
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$phi, object$family$link)
 
-# Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance replace
-# them.
+# Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance are then
+# used.
 boxcox_scale <- function(lambda) {
   force(lambda)
   back <- function(eta) boxcox_back(eta, lambda)

@@ -56,7 +56,7 @@ solved_conditioning <- function(object, local, explained, diagonal, exact = FALS
   )
 }
 
-# k(u, observations) a
+# The products k(u, observations) a.
 covariance_times <- function(object, u, a) {
   a <- as.matrix(at_nodes(a, object$data$nodes))
   product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
@@ -65,8 +65,8 @@ covariance_times <- function(object, u, a) {
 }
 
 # The variance of the errors of targets with the numbers `rows`, and the Lagrange multiplier of the trend, in blocks
-# with a progress bar. Other targets have NaN: `rows` omits points whose covariance with an observation is not a number,
-# because they would affect the other points of their block.
+# with a progress bar. Other targets have NaN. Callers omit from `rows` all points whose covariance with an observation
+# is not a number, because a NaN would affect the other points of the block.
 target_uncertainty <- function(object, targets, rows, explain, width) {
   count <- length(rows)
   prior <- target_variance(object, targets)
@@ -83,7 +83,7 @@ target_uncertainty <- function(object, targets, rows, explain, width) {
   list(variance = pmax(variance, 0), lagrange = lagrange)
 }
 
-# f(targets): their covariances k with the observations, K^-1 k, the variance k' K^-1 k, and k' K^-1 X.
+# f(targets): the covariances k of targets and observations, K^-1 k, the variances k' K^-1 k, and k' K^-1 X.
 explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
   covariance <- target_covariance(object)
   solver <- solver_for(object, tol)
@@ -95,8 +95,8 @@ explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)
   }
 }
 
-# Errors of covariances are linear in those of the solver, unlike those of variances. The solver is made for the first
-# targets.
+# Unlike variances, covariances have errors that are linear in the errors of the solver, so the tolerance is smaller.
+# The solver is created when the first targets are computed.
 solved_errors <- function(object, explain = explained_targets(object, min(1e-9, object$how$control$cg_tol))) {
   function(targets) {
     by_data <- explain(targets)
@@ -114,8 +114,8 @@ kriging_weights <- function(object, values, shift = 0) {
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 
-# Like kriging_weights(), for the data of a family some of whose weights are negative: uses the positive weights of the
-# data, and random numbers for the variance that these weights and the trend lack.
+# A random variant of kriging_weights() for a family with some negative weights. It uses positive weights of the data,
+# and adds random errors with the variance that the positive weights and the trend neglect.
 weights_with_errors <- function(object, values) {
   normal <- function(x) normal_numbers(ncol(x), ncol(values))
   less <- object$state$less

@@ -4,7 +4,8 @@
 # Number of rows of a result that are in memory at a time.
 result_rows <- 2^20
 
-# Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
+# Predictions at the rows of a table: the rows are sorted into files of cells and predicted cell by cell, and the
+# results are sorted by rows.
 predict_in_table <- function(object, source, request, filename, call = caller_env()) {
   if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
   store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
@@ -26,7 +27,7 @@ sort_new_points <- function(object, source, store, call) {
   first - 1
 }
 
-# Appends complete points to the files of their cells, with the numbers of their rows, which begin with `first`.
+# Appends complete points to the files of their cells, with row numbers that start at `first`.
 sort_points_by_cell <- function(blocks, points, first, store) {
   if (!any(points$complete)) return(invisible())
   of <- cells_near(blocks, blocks$near_of(points$u))
@@ -42,8 +43,8 @@ predict_sorted <- function(object, request, store) {
   predict_cells(which(file.exists(new)), predict_cell, object, request, store)
 }
 
-# Writes the predictions of cells by a task, such as predict_cell(), to files by rows; returns the names of their
-# columns.
+# Writes predictions to files of successive rows. A task, such as predict_cell(), computes the predictions of each cell.
+# Returns the names of the columns.
 predict_cells <- function(cells, task, object, request, store, ...) {
   names <- over_units(cells, task, fit_for_tasks(object), request, list(path = store$path), ...)
   for (k in cells) {
@@ -53,7 +54,7 @@ predict_cells <- function(cells, task, object, request, store, ...) {
   if (length(names)) names[[1]]
 }
 
-# Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
+# Writes the predictions of a cell and their row numbers to a file; returns the names of the columns.
 predict_cell <- function(k, object, request, store) {
   d <- object$model$d
   beta <- object$beta %||% object$known$beta
@@ -70,7 +71,7 @@ predict_cell <- function(k, object, request, store) {
   })
 }
 
-# Writes `count` rows of cell k to its file of results, each with its number. table_of(skip) returns the next `rows` and
+# Writes `count` rows of results and their row numbers to the file of cell k. table_of(skip) returns the next `rows` and
 # their `table`, after the first `skip` rows.
 write_cell <- function(k, store, count, object, table_of) {
   result <- in_store(store, "predicted-", k)
@@ -107,7 +108,7 @@ paste_results <- function(store, n, names, filename, memory, call) {
   if (identical(names, "fit")) table$fit else table
 }
 
-# Reads `count` results from row `first` on from the files of results; missing if there is no result.
+# Reads `count` results from row `first` on from the files of results; NA if there is no result.
 read_results <- function(store, first, count, names) {
   table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
   path <- in_store(store, "result-", first / result_rows)
@@ -127,7 +128,7 @@ check_result_memory <- function(count, memory, call) {
 
 write_csv <- function(table, path, append) {
   if (requireNamespace("data.table", quietly = TRUE)) {
-    # other readers ignore an empty line
+    # writes NA, because an empty line, as of a missing value in a single column, would be ignored when the file is read
     data.table::fwrite(as.data.frame(table), path, append = append, na = "NA", showProgress = FALSE)
   } else {
     utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)

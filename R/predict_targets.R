@@ -1,9 +1,9 @@
 # The targets of a prediction: points, or means of the field over weighted points, such as blocks.
 
-# A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points with their
-# weights, and `of`, the target of each point, in ascending order. A target that is a point has a single point.
-# `centres` are the centres of blocks, by which the nearest observations are found. `among`: the numbers of targets
-# among all cells of a map, see all_cells().
+# A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points and their weights
+# `weight`; and `of`, the number of the target of each point, in ascending order. A target that is not a mean has a
+# single point. `centres` are the centres of blocks; the nearest observations of a block are those nearest to its
+# centre. `among` are the numbers of the targets among all cells of a map, see all_cells().
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   centres <- points$centres %||% if (!is.null(points$blocks)) points$u
@@ -21,7 +21,7 @@ some_targets <- function(targets, rows) {
        among = if (!is.null(targets$among)) replace(targets$among, "numbers", list(targets$among$numbers[points])))
 }
 
-# Each target is one point.
+# TRUE if each target is one point.
 are_points <- function(targets) length(targets$of) == targets$n && all(targets$weight == 1)
 
 # The weighted means over the points of each target, of the rows of x.
@@ -42,7 +42,7 @@ by_parts <- function(targets, width, f) {
   if (length(results)) do.call(rbind, results) else f(targets)
 }
 
-# First and last point of each target.
+# The numbers of the first and last point of each target.
 rows_of_targets <- function(targets) {
   last <- cumsum(tabulate(targets$of, targets$n))
   cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
@@ -54,7 +54,7 @@ paired_ranges <- function(i, j) {
   list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)
 }
 
-# The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
+# The variance of each target; for a mean over several points, the mean covariance of all pairs of points.
 target_variance <- function(object, targets) {
   variance_at <- covariance_diagonal(object$model)
   if (are_points(targets)) return(as.vector(variance_at(list(theta = object$theta, x = targets$u))))
@@ -72,7 +72,7 @@ joint_prior <- function(object, targets) {
   if (nrow(targets$u) <= 2 * targets$n || nrow(targets$u) <= 2000) {
     return(gathered(t(gathered(covariance_matrix(object$model)(input), targets)), targets))
   }
-  # targets have many points
+  # with many points for each target, the covariance matrix of the points is not stored
   weights <- matrix(0, nrow(targets$u), targets$n)
   weights[cbind(seq_along(targets$of), targets$of)] <- targets$weight
   crossprod(weights, matrix(covariance_product(object$model, targets$n)(c(input, list(b = weights))), nrow(weights)))

@@ -2,11 +2,11 @@
 # of the nodes. The response is a function of the field, see predict_scale.R.
 #
 # Let T be a sum with the weights w of its nodes, f the field with the means m, and s the mean slopes of the response.
-# The linear part L is the sum of w s (f - m). It is a weighted sum of the field, whose variance needs no draws. The
-# remainder R = T - b L, where b is the slope of the regression of T on L, is small for sums over many nodes, so that
-# few draws suffice.
+# The linear part L is the sum of w s (f - m). L is a weighted sum of the field, so its variance needs no draws. The
+# remainder R = T - b L, where b is the slope of the regression of T on L, is small for sums over many nodes, so few
+# draws are sufficient.
 
-# TRUE if the covariance matrix of the nodes of some block, and its eigenvectors, would take too long.
+# TRUE if computing the covariance matrix of the nodes of a block and its eigenvectors would take too long.
 needs_draws_of_nodes <- function(points, how) {
   !is.null(points$blocks) && !is_local_trend(how) && max(tabulate(points$blocks$of), 0) > most_joint_nodes
 }
@@ -50,13 +50,13 @@ linear_part <- function(object, nodes, targets, slope) {
   targets
 }
 
-# The number of draws: fewer if there are more nodes, but many for quantiles of skewed sums.
+# The number of draws, which decreases with the number of nodes, but is large for quantiles of skewed sums.
 draws_of_nodes <- function(request, nodes) {
   min(request$draws, if (nodes <= 1e4) floor(1e7 / nodes) else min(1000, max(500, floor(1e8 / nodes))))
 }
 
-# Computes f(count) for parts of the draws with about 2e7 numbers each: matrices with a row for each sum, joined by
-# columns.
+# Computes f(count) for parts of the draws with about 2e7 numbers each: the results are matrices with a row for each
+# sum, and are bound by columns.
 in_batches <- function(count, nodes, f) {
   most <- max(1, floor(2e7 / nodes))
   sizes <- diff(unique(c(seq(0, count, by = most), count)))
@@ -68,7 +68,7 @@ in_batches <- function(count, nodes, f) {
 }
 
 # The `covariance` of sums, and their `draws` around a mean of 0, from draws of T and L and the exact covariance of L.
-# In the draws, L has the quantiles of its normal distribution.
+# In the returned draws, the values of L are replaced by quantiles of its normal distribution.
 regressed_sums <- function(sum, linear, exact) {
   sum <- sum - rowMeans(sum)
   linear <- linear - rowMeans(linear)

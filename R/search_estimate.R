@@ -1,7 +1,7 @@
 # Estimation of the parameters of a covariance, and of a family: the global optimum.
 
-# The parameters of the covariance: a list of theta, value, how the search ended, and resume(), which continues it after
-# a change of the likelihood.
+# The parameters of the covariance: a list of theta, the value, how the search ended, and resume(), which continues the
+# search after a change of the likelihood.
 estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   model <- problem$model
   data <- problem$data
@@ -20,7 +20,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   resumable(without_ridge(best, target), target)
 }
 
-# The parameters of the covariance, the family and the trend. With `estimate = "none"`, those of the trend.
+# The parameters of the covariance, the family and the trend. With `estimate = "none"`, only the trend is estimated.
 estimate_family <- function(problem, likelihood, how, estimate, call) {
   data <- problem$data
   model <- problem$outer
@@ -36,7 +36,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   }
   others <- c(problem$start$parameters$value, problem$start$trend)
   starts <- unname(cbind(process, matrix(others, nrow(process), length(others), byrow = TRUE)))
-  # rounding errors accumulate over the steps to the mode
+  # the required gain is larger for sparse likelihoods, whose rounding errors accumulate over the steps to the mode
   gain <- if (likelihood$dense) 1e-13 else 1e-11
   best <- if (!all_given) global_optimum(starts, target) else trend_alone(starts[1, ], target, gain)
   if (is_singular(best)) stop_no_mode(call)
@@ -52,8 +52,8 @@ family_target <- function(problem, likelihood, how) {
   ))
 }
 
-# Searches the coefficients of the trend from a start, and again from the end if a reference there makes the likelihood
-# more accurate.
+# Searches the coefficients of the trend from `theta`. If the approximation of the likelihood is outdated at the end of
+# the search, the approximation is updated and a second search starts from this end.
 trend_alone <- function(theta, target, gain) {
   control <- replace(target$how$control, "gain", gain)
   best <- descend(theta, target, control)
@@ -73,12 +73,12 @@ is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$pr
 
 # The best optimum. If values are cheap, all starts are searched; otherwise the search begins at the optima of a subset,
 # then of larger subsets, whose sizes the likelihood determines. A subset of nearly all observations is not used,
-# because it takes as long as all.
+# because a search with this subset takes as long as a search with all observations.
 global_optimum <- function(starts, target) {
   likelihood <- target$likelihood
   if (target$how$control$starts == 0) return(search_from_candidates(starts[1, , drop = FALSE], target))
   n <- length(target$data$y)
-  # better starting values are worth more where the likelihood of all data takes long
+  # if the likelihood of all observations takes long, a larger subset saves time by better starting values
   size <- target$how$control$subset * if (likelihood$costly && n > 4000) 4 else 1
   rows <- target$sample_rows(target$data, if (n <= 1.25 * size) n else size)
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
@@ -96,7 +96,7 @@ search_from_candidates <- function(candidates, target, improve = function(candid
   c(best, target$how["precision"], list(settings = settings))
 }
 
-# The optimum with angles reduced to half a turn, the names of parameters at their bounds, and resume().
+# The optimum, with angles reduced to a half turn, the names of parameters at their bounds, and resume().
 resumable <- function(best, target) {
   parameters <- target$model$parameters
   turned <- is_direction(parameters) & !parameters$fixed

@@ -12,25 +12,26 @@ vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(
          coordinate = do.call(order, lapply(seq_len(ncol(u)), function(k) u[, k])), given = seq_len(n))
 }
 
-# m x n: for each row of u, or for each of the rows `of`, the m nearest of the rows before it, the nearest first and
-# ties by row; 0 if there are fewer. The result does not depend on the number of threads or the backend. With an
-# `order`, u[order, ] takes the place of u. `backend`: a name, or an operator that has a backend.
+# A matrix m x n: for each row of u, or for each of the rows `of`, the numbers of the m nearest earlier rows, the
+# nearest first and ties by row; 0 if there are fewer than m. The result does not depend on the number of threads or the
+# backend. With an `order`, u[order, ] is used in place of u. `backend`: a name, or an operator that has a backend.
 ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NULL, backend = default_backend()) {
   points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
 }
 
-# m x nrow(query): the nearest rows of u to each row of query, in the same format.
+# A matrix m x nrow(query) with the numbers of the nearest rows of u to each row of `query`, the nearest first.
 nearest_points <- function(query, u, m, workers = threads(), backend = default_backend()) {
   points_nearest(with_coordinate(query), as_tree(u), m, neighbour_settings(workers, backend))
 }
 
-# For each row of u[order, ], or for its rows `of`, the m nearest of the rows of `base`, which come first, and of the
-# rows before it: those of ordered_neighbours(rbind(base, u[order, ])). Trees may take the place of base and u.
+# For each row of u[order, ], or for its rows `of`, the m nearest among the rows of `base` and the earlier rows, with
+# the numbers that ordered_neighbours(rbind(base, u[order, ])) returns. `base` and `u` may be trees.
 following_neighbours <- function(base, u, order, m, of = NULL, backend = default_backend()) {
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
 
-# The columns of `near`, in which points of `more` that are missing replace the last and farthest points.
+# The columns of `near`, where the last points of a column, which are the farthest, are replaced by the points of `more`
+# that the column does not contain.
 joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
@@ -39,8 +40,8 @@ search_tree <- function(u, workers = threads()) {
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
 }
 
-# The result of compute(), which depends on `key` alone. Within with_trees() the last `max_entries` results of a kind
-# are remembered.
+# The result of compute(), which depends on `key` alone. Within with_trees(), the last `max_entries` results of a kind
+# are cached.
 recalled <- function(kind, key, compute, max_entries = 1) {
   if (is.null(the$recalled)) return(compute())
   before <- the$recalled[[kind]]
@@ -50,8 +51,8 @@ recalled <- function(kind, key, compute, max_entries = 1) {
   kept$value
 }
 
-# Evaluates code in which search_tree() and other functions by recalled() remember their last results: several steps of
-# a fit search the same points.
+# Evaluates code while recalled() caches results, for example of search_tree(), because several steps of a fit search
+# the same points.
 with_trees <- function(code) {
   before <- the$recalled
   on.exit(the$recalled <- before)

@@ -1,13 +1,14 @@
 # Sparse symmetric matrices, and their Cholesky factors (src/neighbours/cholesky.h).
 
-# The lower triangle by columns: the entries start[j] + 1 .. start[j + 1] of `row`, counted from 0, and of `value` are
-# those of column j, from the diagonal on. The result also has the functions
+# The lower triangle by columns: the entries start[j] + 1 .. start[j + 1] of `row`, counted from 0, and of `value`
+# belong to column j, starting with the diagonal. The result also has the functions
 #   columns()     the columns of the entries, counted from 1
-#   diagonal(value)  the diagonal, of other values
-#   with(value)   the matrix with these values
-#   split(known)  the matrix `within` of the first rows, the block `across` of the others, both dense, and the sparse
-#                 matrix `low` of the others plus the identity matrix
-#   order()       of the factor, see ordered_symmetric()
+#   diagonal(value)  the entries of another vector `value` on the diagonal
+#   with(value)   the matrix with another vector `value`
+#   split(known)  the matrix `within` of the first `known` rows and columns and the block `across` of the other rows and
+#                 these columns, both dense, and the sparse matrix `low` of the other rows and columns plus the identity
+#                 matrix
+#   order()       an ordering for the factor, see ordered_symmetric()
 sparse_symmetric <- function(start, row, value) {
   columns <- function() rep.int(seq_along(start[-1]), diff(start))
   x <- list(
@@ -37,14 +38,16 @@ split_symmetric <- function(x, count) {
   list(within = within, across = across, low = sparse_symmetric(x$start[-seq_len(count)] - last, row, value))
 }
 
-# An ordering with few entries of the factor: the numbers of `entries` of the factor and of `operations`, and factor(),
-# which is NULL unless x is positive definite. With P x P' = L L', a factor is a list of functions:
+# An ordering for which the factor has few entries: the number of `entries` of the factor, the number of `operations`
+# that compute the factor, and factor(), which is NULL unless x is positive definite. With P x P' = L L', a factor is a
+# list of functions:
 #   logdet()          log det x
 #   solve(b)          x^-1 b
 #   half(b), back(b)  L^-1 P b, and P' L'^-1 b
 #   inverse()         the entries of the inverse where x has entries
-#   variances()       its diagonal
-#   forms(rows, values)  b' x^-1 b for sparse columns b: the values of each are in a column, with their rows, or 0
+#   variances()       the diagonal of the inverse
+#   forms(rows, values)  b' x^-1 b for sparse columns b: a column of `values` has the entries of b, and a column of
+#                     `rows` their rows; 0 for no entry
 ordered_symmetric <- function(x) {
   ordered <- sparse_cholesky(x$start, x$row)
   held <- ordered$pointer

@@ -1,12 +1,13 @@
-# The contract of a source: a table that is read in chunks, as gp() fits tables that do not fit into memory.
+# The contract of a source: a table that is read in chunks. gp() uses sources to fit tables that are larger than memory.
 #
 # A source is a list, the arguments of new_source():
-#   kind       in words, for print() and messages
-#   columns    the names of its columns
-#   rows       their number, NA where it is known only when all have been read
-#   stamp      strings that change with the content as far as that is known without reading it: of a work directory
+#   kind       a description of the source, for print() and messages
+#   columns    the names of the columns
+#   rows       the number of rows; NA if the number is only known after all rows have been read
+#   stamp      strings that change with the content, as far as a change can be detected without reading the content. A
+#              work directory keeps the stamp
 #   scan(columns, size, visit)  calls visit(chunk) for consecutive chunks of about `size` rows, data frames with these
-#              columns; each call reads from the first row again. The number of rows of a chunk has no meaning.
+#              columns; each call reads from the first row again. Chunks may have any number of rows.
 #
 # The kinds: database connections and dbplyr (source_database.R), Arrow and Parquet (source_arrow.R), CSV files
 # (source_csv.R), HDF5 and other delayed matrices (source_array.R), reader functions and data frames (source_reader.R).
@@ -85,7 +86,7 @@ is_table <- function(x) {
     is.function(x)
 }
 
-# The arguments of gp_table() that its kinds take.
+# Checks that only arguments of gp_table() are given that the kind of source uses.
 check_table_arguments <- function(x, used, call = caller_env()) {
   known <- inherits(x, "DBIConnection") || is_table(x) || is.data.frame(x)
   if (!known) {
@@ -122,7 +123,7 @@ scan_source <- function(source, columns, size, visit, call = caller_env()) {
   })
 }
 
-# Evaluates code that reads a source, and gives its errors a class.
+# Evaluates code that reads a source; its errors are raised again with a class.
 reading <- function(what, code, call = caller_env()) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)

@@ -1,15 +1,16 @@
-# The observations of a table in a work directory: stages that an interrupted fit does not repeat. The result, `blocks`,
-# is a list of
+# Prepares the observations of a table in a work directory, in stages that an interrupted fit does not repeat. The
+# result, `blocks`, is a list of
 #   store, columns          the work directory, and the columns of its records
 #   n, read, rows, d        the numbers of observations, of rows of the table, of rows of each cell, of coordinates
-#   partition, boxes, level the cells, and the levels of their points behind the heads
-#   heads, first            records of the first points of the ordering, in their order, and their number in each cell
-#   m, units, sizes         the number of neighbours, the units of the sets and their numbers of points
-#   trend                   coefficients and factor by which the trend is orthonormal
-#   response                the number of observations and the norm of the response, to tell data apart
+#   partition, boxes, level the cells, their bounding boxes, and the maximum levels of their points other than heads
+#   heads, first            records of the first points of the ordering, in their order, and the number of these points
+#                           in each cell
+#   m, units, sizes         the number of neighbours, the units (groups) of sets, and the number of points of each unit
+#   trend                   the coefficients and the factor that make the trend orthonormal
+#   response                the number of observations and the norm of the response, which distinguish data sets
 #   noise                   0 if all noise variances are 0
 #   model, theta, near_of   the covariance by which distances are compared, see neighbour_coordinates()
-#   head_near()             such coordinates of the heads
+#   head_near()             the coordinates near_of() of the heads
 
 table_blocks <- function(source, columns, pilot, store, m, size, call) {
   near_of <- near_function(pilot)
@@ -34,24 +35,26 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   blocks
 }
 
-# Returns f(): such coordinates of the heads. Its environment has these values alone, as tasks in other processes do.
+# Returns f(): the coordinates near_of() of the heads. As in tasks of other processes, the environment of f contains only
+# near_of() and the heads.
 near_of_heads <- function(near_of, heads) {
   force(list(near_of, heads))
   once(function() near_of(coordinates_of_records(heads)))
 }
 
-# Returns f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.
+# Returns f(u), which transforms coordinates so that the nearest points are the most correlated ones under the
+# covariance of the pilot fit.
 near_function <- function(pilot) {
   near_by_reference(pilot$model, pilot$theta, typical_sites(pilot$sample$u, 4096))
 }
 
 near_by_reference <- function(model, theta, reference) {
-  # so that a task in another process has these values, not the frame of the caller
+  # evaluates the arguments, so that a task in another process receives their values and not the frame of the caller
   force(list(model, theta, reference))
   function(u) neighbour_coordinates(model, theta, u, reference)
 }
 
-# Stops where columns of the trend are collinear over all rows.
+# Stops if columns of the trend are collinear over all rows.
 check_root <- function(root, names, call) {
   p <- length(names)
   if (!p) return(invisible())
@@ -62,8 +65,8 @@ check_root <- function(root, names, call) {
                            linear combinations} of the others."), call = call)
 }
 
-# Records of few observations that represent all: the first heads, and groups of neighbouring points, which have
-# information on short distances.
+# The records of a few observations that represent all observations: the first heads, and groups of neighbouring points,
+# which have information on short distances.
 typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
   filled <- which(blocks$rows > cell_heads)
   if (blocks$n <= heads + groups * size) {

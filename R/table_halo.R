@@ -49,7 +49,8 @@ records_of_field <- function(blocks, k, m) {
 heads_of_blocks <- function(blocks) blocks$heads %||% read_object(in_store(blocks$store, "ordered"))$heads
 
 # The cell of each new point: the cell whose box contains it, or the nearest box. (The partition alone would assign a
-# point in a gap to the cell on its side, although the observations on the other side may be nearer.)
+# point in a gap between two boxes to the cell on its side of the border, although the observations of the other cell
+# may be nearer.)
 cells_near <- function(blocks, near) {
   of <- cells_of(blocks$partition, near)
   from <- lapply(seq_len(ncol(near)), function(k) {
