@@ -8,8 +8,8 @@ kernops_option <- function(name, default = NULL) {
   if (nzchar(value)) value else default
 }
 
-# The option and the environment variable of each setting; built once, because each call of an operator reads several
-# settings.
+# The names of the option and the environment variable of each setting. They are created once, because each call of an
+# operator reads several settings.
 option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries",
                   "progress")
 option_twins <- sapply(option_names, function(name) {
@@ -30,7 +30,7 @@ counting_option <- function(name, default) {
                                shown(asked), "."))
 }
 
-# The instruction set of the CPU, "" for the best one.
+# The instruction set of the CPU; "" for the best available.
 isa <- function() {
   asked <- kernops_option("isa", "")
   if (identical(asked, "") || is.character(asked) && length(asked) == 1 && asked %in% cpu_isas()) return(asked)
@@ -54,7 +54,7 @@ default_threads <- function() {
 
 the <- new.env(parent = emptyenv())
 
-# `device`: the GPUs on which "cuda" or "auto" would compute.
+# `device`: the GPUs on which the backends "cuda" and "auto" would compute.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
   backend <- check_setting(backend, "backend", backend_choices(), call, default = c("auto", "cpu", "cuda"))
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
@@ -77,7 +77,8 @@ first_device <- function() {
   if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # evaluated at every call
 }
 
-# GPUs as the driver numbers them, from 0; by default those of the option or environment variable ("0:3", "0,2").
+# GPUs as the driver numbers them, from 0; by default, the option or the environment variable determines them ("0:3",
+# "0,2").
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"
   if (is.null(device)) device <- kernops_option("device", 0L)
@@ -105,13 +106,14 @@ check_precision <- function(precision, choices = c("float64", "float32"), call =
   check_setting(precision, "precision", choices, call)
 }
 
-# Checks an argument; if it is the vector of all choices, which is its default, the option determines the value.
+# Checks an argument; if the argument is the vector of all choices, which is the default, the option determines the
+# value.
 check_setting <- function(value, name, choices, call, default = choices) {
   if (!identical(value, default)) return(check_choice(value, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
 
-# The backend of a fit, which may have been made on a machine with a GPU.
+# The backend of a fit, or the CPU if the fit was made on a machine with a GPU and this machine has none.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
   cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),

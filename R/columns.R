@@ -1,10 +1,11 @@
-# Passes over matrices with a row for each observation, by all threads and without copies of columns: a million rows
-# take milliseconds, whereas R's functions allocate and write the matrix several times.
+# Operations on matrices with a row for each observation, which use all threads and do not copy columns: a million rows
+# take milliseconds. Functions of R would allocate and write the matrix several times.
 
-# 2 x d: the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are no values.
+# A 2 x d matrix with the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are
+# no values.
 column_ranges <- function(x) columns_ranges(x, threads())
 
-# The extent of each column.
+# The extent of each column, its maximum minus its minimum.
 column_extents <- function(x) {
   ranges <- column_ranges(x)
   ranges[2, ] - ranges[1, ]
@@ -16,12 +17,12 @@ column_sizes <- function(x) apply(abs(column_ranges(x)), 2, max)
 # The numbers of the columns with an entry that is not finite.
 columns_with_gaps <- function(x) columns_not_finite(x, threads())
 
-# x[, columns, drop = FALSE], or x itself if these are all columns.
+# The columns x[, columns, drop = FALSE], or x itself if all columns are chosen.
 chosen_columns <- function(x, columns) {
   if (length(columns) == ncol(x) && all(columns == seq_len(ncol(x)))) x else x[, columns, drop = FALSE]
 }
 
-# (x - shift) / divisor * factor for the chosen columns, without names.
+# The matrix (x - shift) / divisor * factor for the chosen columns, without names.
 moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1, factor = 1) {
   each <- function(values) rep_len(as.numeric(values), length(columns))
   columns_moved(x, columns, each(shift), each(divisor), each(factor), threads())
@@ -30,12 +31,12 @@ moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1,
 # The rows of a matrix, or the numbers of a vector, without names.
 gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 
-# qr.Q() of a decomposition by qr() of full rank, with identical bits.
+# The result of qr.Q() for a decomposition by qr() of full rank, bit by bit.
 orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
 
 # For each row, the number of the first row with the same values; with `digits`, rounded to this number of significant
 # digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())
 
-# The numbers of up to `max_rows` of n rows, evenly spaced.
+# The numbers of at most `max_rows` evenly spaced rows of n rows.
 spaced_rows <- function(n, max_rows) unique(round(seq(1, n, length.out = min(n, max_rows))))

@@ -1,7 +1,8 @@
-# A geometry measures the distance of two points, for kernels that are functions of that distance. To add a geometry,
-# write its row and name it in geometries().
+# A geometry measures the distance of two points, for kernels that are functions of distance. To add a geometry, write a
+# call of geometry() and add its name to geometries().
 
-# `...` are properties and methods; `p` has the parameters of a leaf, or their texts, and `dims` its coordinates.
+# `...` are properties and methods, which replace the defaults below. In methods, `p` has the parameters of a leaf, or
+# their texts, and `dims` are the coordinates of the leaf.
 geometry <- function(name, ...) {
   euclidean <- list(
     parameters = list(),         # parameters that the geometry adds to a leaf, with values or NULL
@@ -10,13 +11,13 @@ geometry <- function(name, ...) {
     isotropic = TRUE,
     lengths = TRUE,              # ranges are lengths
     angular = FALSE,             # coordinates are longitude and latitude in degrees
-    # returns the geometry's values if the arguments of a constructor select it, otherwise NULL
+    # returns the parameters of the geometry if the arguments of a constructor select the geometry, otherwise NULL
     take = function(arguments, parameters, call) list(),
     check = function(leaf, dims, call) invisible(),
-    # the text of the squared distance over the squared range
+    # the formula of the squared distance divided by the squared range
     sq_distance = function(x, y, p, dims) over_range(sprintf("SqDist(%s, %s)", x, y), p),
     place = function(u) u,       # points in the Euclidean space with these distances
-    # among neighbours: the matrix M of squared scaled distances h' M h, or views (cov_metric.R)
+    # the metric for searching neighbours: the matrix M of squared scaled distances h' M h, or views (cov_metric.R)
     metric = function(p, dims) list(matrix = diag((1 / rep_len(p$range, length(dims)))^2, length(dims))),
     # frequencies w of a kernel at range 1, one per row, in the space of place()
     frequencies = function(w, p, dims) sweep(w, 2, rep_len(p$range, ncol(w)), "/")
@@ -40,7 +41,7 @@ has_ranges <- function(arguments, parameters) isTRUE(arguments$ard) || length(pa
 # The geometry of kernels that read the coordinates of the points themselves.
 no_geometry <- geometry("none", lengths = FALSE, metric = function(p, dims) list())
 
-# Each coordinate is a point of a circle, whose circumference is a period.
+# Each coordinate is mapped to a circle whose circumference is the period.
 circle_geometry <- geometry(
   "circle", lengths = FALSE,
   metric = function(p, dims) {

@@ -1,6 +1,6 @@
 # The covariance of a Gaussian process as operators of keops_kernel().
 
-# Sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
+# The sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
 covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
   recent_operator(code_text("Sum_Reduction((", model$formula, ") * b, 1)"),
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
@@ -47,7 +47,7 @@ covariance_gradient <- function(model, columns, precision = "float64", backend =
   keops_grad(weighted, "theta")
 }
 
-# Sums over j of dk(x_i, y_j) / dtheta b_j: for each column of b a column for each parameter.
+# The sums over j of dk(x_i, y_j) / dtheta b_j, with a column for each pair of a column of b and a parameter.
 derivative_products <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
   recent_operator(code_text("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)

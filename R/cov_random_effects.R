@@ -107,7 +107,7 @@ nested_levels <- function(e) {
   c(outer, list(call(":", outer[[length(outer)]], e[[3]])))
 }
 
-# The mean square of the covariates, or of the basis of a smooth, at points.
+# The mean square of the covariates of an effect, or of the basis of a smooth, at points u.
 mean_square_of_covariates <- function(leaf, u) {
   covariates <- u[, setdiff(leaf$dims, leaf$level), drop = FALSE]
   if (ncol(covariates)) max(sum(covariates^2) / nrow(u), .Machine$double.xmin) else 1
@@ -116,7 +116,7 @@ mean_square_of_covariates <- function(leaf, u) {
 intercept_kernel <- kernel("intercept", function(variance, x, y) sprintf("%s * Equal(%s, %s)", variance, x, y),
                            screens = FALSE)
 
-# A point consists of the covariate and the number of the level.
+# The kernel of a random slope; a point consists of the covariate and the number of the level.
 slope_kernel <- kernel("slope", function(variance, x, y) {
   sprintf("%1$s * Elem(%2$s, 0) * Elem(%3$s, 0) * Equal(Elem(%2$s, 1), Elem(%3$s, 1))", variance, x, y)
 }, screens = FALSE, mean_square = mean_square_of_covariates)
@@ -142,7 +142,8 @@ effect_leaf <- function(terms, variance = NULL, fixed = character(), correlation
   leaf
 }
 
-# The formula of the trend, and the covariance with the random effects and smooths of the formula.
+# Moves random effects and smooths from the formula to the covariance: returns the formula of the trend, and the
+# covariance with these effects.
 with_effects <- function(formula, covariance, data, call) {
   parts <- list(formula = formula, covariance = covariance)
   split <- if (inherits(formula, "formula") && length(formula) == 3) split_effects(formula[[3]])
@@ -176,7 +177,7 @@ effect_leaves <- function(e, env, data, call) {
   lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 
-# The bars and the smooths in a sum of terms, and the rest of it, NULL if there is none.
+# The bars and the smooths in a sum of terms, and the sum of the other terms; NULL if there are no other terms.
 split_effects <- function(e) {
   if (is_smooth(e) || is_effect_of_variable(e)) return(list(effects = list(e)))
   sign <- if (is.call(e)) deparse1(e[[1]]) else ""
@@ -207,7 +208,7 @@ check_no_effects <- function(e, call) {
 
 sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
 
-# Errors for smooths as factors of products, and for effects of variables without lmc().
+# Stops for smooths that are factors of products, and for effects of named variables without lmc().
 check_effects <- function(covariance, call) {
   if (!sees_effects(covariance)) return(invisible())
   if (!is_lmc(covariance)) check_no_variable(covariance, call)

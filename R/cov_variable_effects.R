@@ -1,8 +1,9 @@
-# Random effects, smooths and effects of time in addition to lmc(). Each belongs to one variable: `belongs` of a leaf is
-# a list of the `name` of the variable and, from with_variables() on, its `number` and the `column` of points with
-# numbers of variables. A leaf without a name stands for an effect of each variable; its `term` is its key.
+# Random effects, smooths and effects of time in addition to lmc(). Each effect belongs to one variable: `belongs` of a
+# leaf is a list of the `name` of the variable and, after with_variables(), the `number` of the variable and the
+# `column` of points with numbers of variables. A leaf without a name represents an effect for each variable; `term` is
+# the key of such a leaf.
 
-# The sum of an lmc() and effects, NULL for others.
+# The sum of an lmc() and effects; NULL for other arguments.
 lmc_with_effects <- function(a, b) {
   if (!is_lmc(a)) return(lmc_with_effects(b, a))
   if (is_covariance(b) && !is_lmc(b) && all(lengths(added_terms(b)) == 1) && all_leaves(b, is_effect)) {
@@ -16,8 +17,8 @@ with_lmc_class <- function(x, variables = NULL) {
   x
 }
 
-# The leaf of an effect of the variable that is written before it, as `zinc:(1 | g)` in a formula, or on the left side
-# of the formula of the effect.
+# Marks the leaf of an effect as belonging to a variable. The user writes the variable before the effect in a formula,
+# such as `zinc:(1 | g)`, or on the left side of the formula of the effect.
 belonging_to <- function(leaf, e, each = FALSE) {
   if (is.null(e)) return(leaf)
   leaf$belongs <- list(name = deparse1(e, backtick = FALSE), term = if (each) leaf_key(leaf))
@@ -25,7 +26,7 @@ belonging_to <- function(leaf, e, each = FALSE) {
   leaf
 }
 
-# The formula of an effect without the variable on its left side, and this `variable`, NULL if there is none.
+# The formula of an effect without its left side, and the `variable` on the left side; NULL if there is none.
 sides_of_effect <- function(effect) {
   if (!inherits(effect, "formula") || length(effect) < 3) return(list(formula = effect))
   list(formula = effect[-2], variable = effect[[2]])
@@ -35,7 +36,7 @@ is_effect_of_variable <- function(e) {
   is.call(e) && identical(e[[1]], quote(`:`)) && !is.null(effect_behind(e))
 }
 
-# The bar or the smooth behind the name of a variable.
+# The bar or the smooth that follows the name of a variable.
 effect_behind <- function(e) {
   effect <- e[[3]]
   if (is_smooth(effect)) return(effect)
@@ -74,7 +75,7 @@ known_effects <- function(covariance) {
   c(vapply(leaves, leaf_key, ""), unlist(lapply(leaves, function(leaf) leaf$belongs$term)))
 }
 
-# 1 at points of the variable of an effect, otherwise 0.
+# An indicator: 1 at points of the variable of an effect, otherwise 0.
 seen_by <- function(leaf, u) {
   if (is.null(leaf$belongs)) 1 else as.numeric(u[, leaf$belongs$column] == leaf$belongs$number - 1)
 }
@@ -95,7 +96,7 @@ idle_columns <- function(covariance, columns, variables) {
   }))
 }
 
-# Removes these columns from the parts of gp_data().
+# Removes the columns idle_columns() from the parts of gp_data().
 without_idle_trend <- function(parts, covariance) {
   idle <- idle_columns(covariance, parts$columns, parts$layout$names)
   if (!length(idle)) return(parts)

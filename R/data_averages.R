@@ -2,10 +2,11 @@
 # field and its trend at the nodes. See data_layout.R for layouts, and lik_averages.R for the covariances of such
 # observations.
 #
-# Layout "means": the observations have the trend, the offset and the centre of their nodes.
-#   nodes     their points `u` and columns `z`, in the order of the observations; for each node the number `of` of its
-#             observation, and its `weight`
-#   formulas  those of the user
+# Layout "means": an observation has the weighted sums of the trend and the offset over its nodes, and the centre of its
+# nodes.
+#   nodes     the points `u` and columns `z` of the nodes, in the order of the observations; for each node, the number
+#             `of` of its observation and the `weight`
+#   formulas  the user's formulas
 
 # The argument `averages` of gp(): a formula such as ~ block or weight ~ block.
 check_averages <- function(averages, derivatives, family, covariance, transform, method, group, call) {
@@ -21,7 +22,8 @@ check_averages <- function(averages, derivatives, family, covariance, transform,
   stop_kernops("input", paste0("{.arg averages} are not available with ", refused[[1]], "."), call = call)
 }
 
-# Stops for fits of averages or derivatives, in functions that require values at points; `what` completes the message.
+# An error for fits of averages or derivatives, in functions that require values at points; `what` completes the
+# message.
 refuse_functionals <- function(derivatives, averages, what, call) {
   name <- if (!is.null(derivatives)) "derivatives" else if (!is.null(averages)) "averages"
   if (is.null(name)) return(invisible())
@@ -65,7 +67,8 @@ with_averages <- function(parts, averages, source, call) {
   parts
 }
 
-# The number of the observation of each row: rows with a missing label are observations of the field at their points.
+# The number of the observation of each row. A row with a missing label is a separate observation of the field at its
+# point.
 numbers_of_averages <- function(block, label, parts, call) {
   if (length(block) != parts$total) {
     stop_kernops("dim", "{.code {label}} must have a value for each of the {parts$total} row{?s}.", call = call)

@@ -1,7 +1,9 @@
-# Classes of variables. New data are converted to the classes of the fitted data: dates and times are instants, and are
-# converted to each other; durations and quantities are converted to the fitted unit; any other class is an error.
+# Classes of variables. New data are converted to the classes of the fitted data: dates and times are both instants, so
+# dates are converted to times and times to dates; durations and quantities are converted to the unit of the fit; for
+# any other difference of classes, an error is raised.
 
-# Variables of one kind can be converted to each other. Classes that only describe numbers and strings are not kinds.
+# The kind of a variable; variables of the same kind can be converted to each other's classes. Classes that only add a
+# description to numbers or strings are not separate kinds.
 variable_kind <- function(x) {
   if (inherits(x, c("Date", "POSIXt"))) return("time")
   if (inherits(x, "difftime")) return("duration")
@@ -13,7 +15,7 @@ variable_kind <- function(x) {
   if (is.numeric(x)) "number" else typeof(x)
 }
 
-# x converted to the class and the unit of `fitted`, the variable of the fit. `exact`: x contains levels; then a time
+# x converted to the class and the unit of `fitted`, the variable of the fit. With `exact`, x contains levels: a time
 # within a day does not match a date, and a number may be the label of a factor.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
   if (is.null(fitted)) return(x)
@@ -26,7 +28,8 @@ as_fitted <- function(x, fitted, name, call, exact = FALSE) {
          units = as_fitted_unit(x, fitted, name, call), text = as_fitted_text(x, fitted), x)
 }
 
-# Codes of a factor equal those of the fit, because as.integer(g) depends on them; new levels follow.
+# The integer codes of a factor equal those of the fit, because a formula may contain as.integer(g); new levels have the
+# next codes.
 as_fitted_text <- function(x, fitted) {
   if (!is.factor(fitted)) return(if (is.factor(x)) as.character(x) else x)
   if (is.factor(x) && identical(levels(x), levels(fitted)) && is.ordered(x) == is.ordered(fitted)) return(x)
@@ -39,7 +42,7 @@ stop_other_class <- function(x, fitted, name, call, hint = NULL) {
                            in {.arg newdata}.", i = hint), call = call)
 }
 
-# The labels of a factor that are equal to these numbers, if all its labels are numbers.
+# The labels of a factor that are equal to the numbers x, if all labels of the factor are numbers.
 numbers_as_labels <- function(x, labels) {
   numbers <- suppressWarnings(as.numeric(readable_text(labels)))
   if (anyNA(numbers) || inherits(x, "integer64")) return(x)
@@ -49,7 +52,8 @@ numbers_as_labels <- function(x, labels) {
   replace(label, other, sprintf("%.15g", x[other]))
 }
 
-# A date is midnight in UTC. Times have the zone of the fit, so that expressions such as format(t, "%H") agree.
+# A date is converted to midnight in UTC. Times have the time zone of the fit, so that expressions such as format(t,
+# "%H") have the same values as in the fit.
 as_fitted_time <- function(x, fitted, name, call, exact) {
   to_date <- inherits(fitted, "Date")
   if (inherits(x, "Date") != to_date && exact) check_midnight(x, fitted, name, call)
@@ -99,7 +103,7 @@ prototypes <- function(names, data, env) {
   Filter(Negate(is.null), lapply(values, prototype))
 }
 
-# Numbers of dates, times and durations as coordinates: in days. Quantities keep their unit.
+# Dates, times and durations as numbers for coordinates, in days. Quantities keep their unit.
 in_days <- function(x) {
   if (inherits(x, "POSIXt")) return(as.numeric(as.POSIXct(x)) / 86400)
   if (inherits(x, "difftime")) return(as.numeric(x, units = "days"))
@@ -114,7 +118,7 @@ from_days <- function(x, fitted) {
   if (inherits(fitted, "Date")) .Date(x) else x
 }
 
-# Variables and coordinates of data. Names are in the encoding in which R evaluates symbols.
+# The variables and coordinates of data. Names are converted to the encoding in which R evaluates symbols.
 data_source <- function(parts) {
   data <- parts$data
   if (!is.list(data)) return(parts)
@@ -127,7 +131,7 @@ data_source <- function(parts) {
 
 native_names <- function(names) enc2native(enc2utf8(names))
 
-# A name that two columns share is ambiguous.
+# Stops for a name that two columns have, because the name is ambiguous.
 check_distinct_names <- function(used, data, argument, call) {
   names <- if (is.list(data)) names(data)
   twice <- unique(names[duplicated(names)])

@@ -1,11 +1,12 @@
-# Numbers near the limits of double precision: magnitudes that are errors, and centring before digits are lost.
+# Numbers near the limits of double precision: checks for magnitudes that cannot be used, and centring before digits are
+# lost.
 
-# Variances are squares of the response, and second derivatives are squares of variances: beyond these magnitudes they
-# would overflow, or vanish without a sign.
+# Variances are squares of the response, and second derivatives are squares of variances: beyond these magnitudes,
+# squares would overflow, or underflow to zero without a warning.
 magnitude_limits <- c(1e-60, 1e60)
 
-# Finds columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight itself must be in
-# range.
+# Stops if the largest entry of a column of parts is out of range. Noise has the unit of squared responses, so its root
+# must be in range; weights must be in range themselves.
 check_magnitudes <- function(parts, call) {
   columns <- list(
     `the response` = parts$y, `the offset` = parts$offset, `the weights` = t(column_ranges(parts$weights)),
@@ -27,8 +28,9 @@ check_magnitude <- function(values, name, call) {
                           i = "Use another unit."), call = call)
 }
 
-# Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit:
-# within a fit, parameters are in this unit. Only lengths scale with the unit; other parameters prevent a unit.
+# Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit.
+# Within a fit, parameters are in this unit. Only lengths can be scaled with the unit; if a parameter depends on
+# coordinates in another way, no unit is used.
 with_unit <- function(center, u, model, call) {
   ranges <- column_ranges(u)
   size <- pmax(abs(ranges[1, ] - center), abs(ranges[2, ] - center))
@@ -43,7 +45,7 @@ with_unit <- function(center, u, model, call) {
 
 unit_of <- function(center) attr(center, "unit") %||% 1
 
-# A model with the user's lengths in the unit of the centre; model$unit converts parameters back.
+# Converts the user's lengths to the unit of the centre; model$unit converts parameters back.
 in_unit <- function(model, center) {
   if (unit_of(center) == 1) return(model)
   lengths <- with(model$parameters, kind == "period" | kind == "range" & vapply(leaf, function(n) {
@@ -60,7 +62,7 @@ in_data_units <- function(model, theta) if (is.null(model$unit)) theta else thet
 # Sizes of blocks, in the unit of a fit.
 in_blocks_unit <- function(block, object) if (is.numeric(block)) block / unit_of(object$center) else block
 
-# New points must be within the same distance, in units of the coordinates.
+# Stops if new points are beyond the limits for coordinates, in the unit of the coordinates.
 check_far_points <- function(u, call) {
   if (max(abs(u), 0) <= magnitude_limits[[2]]) return(invisible())
   stop_kernops("input", c("New points must be nearer than 1e60 units to those of the fit.",
@@ -80,14 +82,14 @@ without_level <- function(data) {
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
-  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding error, which the large constant would magnify
+  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding errors, which the large constant would magnify
   list(y = y - level * ones, beta = level * beta)
 }
 
-# TRUE if the residual of the trend is as small as the rounding error of the response.
+# TRUE if the residuals of the trend are not larger than the rounding error of the response.
 is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(column_sizes(y))
 
-# The extent of numbers; 1 if they are constant.
+# The difference between the largest and the smallest of some numbers; 1 if the numbers are equal.
 extent_of <- function(v) {
   extent <- diff(range(v))
   if (extent > 0) extent else 1

@@ -1,7 +1,7 @@
-# Charts of polygons: the functions
-#   to_plane(ring)   the points of a ring of vertices in a plane, dense enough to be joined by straight lines
+# Charts, which map polygons to a plane. A chart has the functions
+#   to_plane(ring)   a ring of vertices as points in the plane, which are dense enough to be joined by straight lines
 #   from_plane(u)    the coordinates of points in the plane, a matrix
-#   density(u)       the area on the ground divided by that in the plane, up to a factor
+#   density(u)       the area on the ground divided by the area in the plane, up to a constant factor
 
 plane_chart <- function(polygons) list(to_plane = identity, from_plane = identity, density = function(u) 1)
 
@@ -9,7 +9,7 @@ plane_chart <- function(polygons) list(to_plane = identity, from_plane = identit
 degrees_chart <- function(polygons) replace(plane_chart(), "density", list(function(u) cos(u[, 2] * pi / 180)))
 
 # The azimuthal equal-area projection of Lambert around the middle of the edges, which are parts of great circles. The
-# longitudes of points are near those of the vertices, which may exceed 180 degrees.
+# longitudes of points are near the longitudes of the vertices, which may exceed 180 degrees.
 sphere_chart <- function(polygons) {
   rings <- unlist(polygons, FALSE)
   centre <- middle_of_edges(lapply(rings, unit_vectors))
@@ -19,7 +19,7 @@ sphere_chart <- function(polygons) {
   list(
     to_plane = function(ring) {
       p <- great_circles(unit_vectors(ring))
-      # the antipode of the centre is not in the projection
+      # bounded, because the antipode of the centre has no projection
       p %*% t(axes) * sqrt(2 / pmax(1 + as.vector(tcrossprod(p, centre)), 1e-12))
     },
     from_plane = function(u) {
@@ -44,14 +44,14 @@ cross_product <- function(a, b) {
     a[, c(3, 1, 2), drop = FALSE] * b[, c(2, 3, 1), drop = FALSE]
 }
 
-# East and north at a point of the unit sphere.
+# The unit vectors towards east and north at a point of the unit sphere.
 tangent_axes <- function(p) {
   east <- if (abs(p[[3]]) < 1 - 1e-12) cross_product(t(c(0, 0, 1)), p) else t(c(0, 1, 0))
   east <- unit_length(east)
   rbind(east, cross_product(p, east))
 }
 
-# The direction of the mean of all edges; of the area vector if the edges surround the sphere.
+# The direction of the mean of all edges; if the edges surround the sphere, the direction of the area vector.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))
@@ -62,7 +62,8 @@ middle_of_edges <- function(rings) {
   unit_length(t(middle))
 }
 
-# Points on the great circles through the vertices, at most a degree apart; missing between antipodes.
+# Points on the great circles through the vertices, at most a degree apart; NA between antipodes, where the great circle
+# is not unique.
 great_circles <- function(p) {
   n <- nrow(p)
   gap <- sqrt(rowSums((p[-1, , drop = FALSE] - p[-n, , drop = FALSE])^2))

@@ -3,10 +3,10 @@
 # A list of
 #   kind       "independent" or "common"
 #   values     the responses: a matrix, or a sparse matrix of package Matrix
-#   by_row     TRUE where each response is a row, as in an assay
+#   by_row     TRUE if each response is a row, as in an assay
 #   names, n   the names of the responses, and the number of points
-#   formula, data  those of gp(), with zeros in place of the responses
-#   written    the formula of gp()
+#   formula, data  the arguments of gp(), with zeros in place of the responses
+#   written    the formula as the user wrote it
 
 many_responses <- function(responses, formula, data, call) {
   if (is.null(responses)) return(NULL)
@@ -87,7 +87,7 @@ check_responses <- function(values, call) {
                          {.obj_type_friendly {values}}.", call = call)
 }
 
-# Some responses as columns of doubles, at some of the points.
+# Some responses at some of the points, as columns of doubles.
 response_block <- function(responses, columns, rows = seq_len(responses$n)) {
   block <- if (responses$by_row) t(as.matrix(responses$values[columns, rows, drop = FALSE])) else
     as.matrix(responses$values[rows, columns, drop = FALSE])

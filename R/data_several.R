@@ -20,7 +20,8 @@ response_columns <- function(y, response, call) {
   y
 }
 
-# Marks a row with at least one value of the response as complete for na.action, and restores the frame.
+# Calls na.action so that a row with at least one value of the response is complete, and restores the missing values
+# afterwards.
 act_on_rows <- function(act, frame, ...) {
   y <- frame[[1]]
   if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() reports the error
@@ -64,7 +65,8 @@ covariance_columns <- function(object, points, how, noise) {
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
 }
 
-# Rows of the data from which the covariance can be estimated: some of the locations, with all of their values.
+# A sample of rows from which the covariance can be estimated: some of the locations, with all values at these
+# locations.
 representative_rows <- function(model, data, size, seed) {
   u <- data$u
   if (!is_lmc(model$covariance) || nrow(u) <= size) {
@@ -119,7 +121,8 @@ sill_words <- function(object) {
   paste(names(values), signif(values, 4), sep = " = ")
 }
 
-# One label for each observation: all values of a row are in one fold, unless each has a separate label.
+# One fold label for each observation: all values of a row are in one fold, unless the user gives a label for each
+# value.
 folds_of <- function(object, folds, seed, call = caller_env()) {
   parts <- object$parts
   row <- parts$layout$row
@@ -132,7 +135,8 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
 # The noise variance of each observation of the fit; observations at one location may be one row of `object$data`.
 observation_noise <- function(object) object$parts$noise + nugget_of(object) / object$parts$weights
 
-# The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
+# Draws of the noise of new observations, or of the observations of the fit; the nuggets of several variables may be
+# correlated.
 noise_draws <- function(object, points, nsim) {
   n <- length(points$offset)
   if (!is_lmc(object$model$covariance)) {
@@ -154,7 +158,7 @@ summary_of_each <- function(object) {
   data.frame(variable = names(parts), table, row.names = NULL)
 }
 
-# The variables whose nugget is estimated as zero, each judged by its own observations.
+# The variables whose nugget is estimated as zero, as judged by the observations of each variable.
 variables_without_nugget <- function(fit) {
   if (!"nugget" %in% open_whites(fit$model)) return(character())
   nuggets <- nugget_of(fit)

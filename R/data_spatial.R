@@ -6,15 +6,15 @@ is_spatial <- function(x) inherits(x, c("sf", "sfc", "Spatial", "SpatVector")) |
 is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
 # A list of
-#   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables
+#   data      the variables; a data frame, a list or NULL is unchanged; for a matrix, the columns are variables
 #   added     the names of the variables that are coordinates, which a dot in a formula excludes
-#   u         the coordinates, a matrix; NULL where the class has none
-#   long_lat  whether these are longitude and latitude
-#   crs       their reference system, as package sf has it; NULL where there is none or sf is not installed
+#   u         the coordinates, a matrix; NULL if the class has no coordinates
+#   long_lat  whether the coordinates are longitude and latitude
+#   crs       the coordinate reference system, an object of package sf; NULL if there is none or sf is not installed
 #   kind      "sf", or the name of another class
 spatial_parts <- function(data) {
   home <- if (isS4(data)) attr(class(data), "package")
-  # without its package, an object that was read from a file has unknown superclasses
+  # the superclasses of an object that was read from a file are unknown until its package is loaded
   if (!is.null(home) && home %in% c("sp", "terra")) need_package(home, paste("data of class", class(data)))
   UseMethod("spatial_parts")
 }
@@ -61,7 +61,7 @@ spatial_parts.SpatVector <- function(data) {
        crs = system_of(terra::crs(data)), kind = "SpatVector")
 }
 
-# X, Y and, if it exists, Z of the point of each feature. A measure M is not a coordinate.
+# The coordinates X, Y and, if it exists, Z of the point of each feature. A measure M is not a coordinate.
 feature_points <- function(geometry) {
   check_points(geometry)
   u <- if (inherits(geometry, "sfc_POINT")) sf::st_coordinates(geometry) else single_points(geometry)

@@ -3,17 +3,19 @@
 #
 # A covariance is a sum of terms, each a list of
 #   variance
-#   spectral  for each stationary factor, place(u), the coordinates in which it is stationary, and frequencies(n) for
-#             these coordinates, n x q, such that the mean of cos(w . h) is the correlation of the factor
-#   linear    for each linear factor, a function that returns the coordinates whose scalar product is the factor
+#   spectral  for each stationary factor, two functions: place(u), which returns q coordinates in which the factor is
+#             stationary, and frequencies(n), an n x q matrix of random frequencies w, such that the mean of cos(w . h)
+#             is the correlation of the factor
+#   linear    for each linear factor, a function that returns coordinates whose scalar products are the factor
 
 fourier_draws <- function(object, u, nsim, features, call = NULL) {
   terms <- spectral_terms(covariance_of_points(object), list(d = object$model$d, sample = object$data$u, u = u), call)
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# Draws one term. With independent amplitudes for each draw, the sum has the exact covariance on average, and normal
-# margins. Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
+# Draws one term. Amplitudes are independent between draws, so that the sum has normal margins and, on average over
+# frequencies, the exact covariance. If there are no stationary factors, the covariance is exact, with one feature for
+# each combination of coordinates of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
@@ -41,7 +43,7 @@ draw_term <- function(term, u, nsim, features, backend) {
   keops_kernel(formula, declared, backend = backend)(input)
 }
 
-# Each group has a separate draw.
+# Draws the term separately for each group.
 draw_groups <- function(term, u, nsim, features, backend) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), as.data.frame(u[, term$group, drop = FALSE]), drop = TRUE)) {
@@ -74,7 +76,8 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# One draw for each level, times the covariate; or, for a smooth, one draw for each basis function.
+# The spectrum of an effect: one draw for each level, multiplied by the covariate; or, for a smooth, one draw for each
+# basis function.
 effect_spectrum <- function(x) {
   if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))

@@ -129,7 +129,7 @@ is_noise <- function(object) {
   all(covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u)) == 0)
 }
 
-# The certificate of an exact fit, without an error.
+# The certificate of an exact fit, in which all errors are 0.
 exact_answer <- function(object, places) {
   moments <- predicted_moments(object, places, field_request$how, variance = TRUE)
   fit <- moments$trend + moments$process
@@ -145,8 +145,8 @@ certified_answer <- function(object, places, settings) {
        predictions = certified_predictions(object, places, bounds, problem))
 }
 
-# The Laplace approximation with the dense covariance of the field, for the same parameters of the covariance and the
-# family; the trend is estimated.
+# The Laplace approximation with the dense covariance of the field, with the parameters of the covariance and the family
+# that the fit has; the trend is estimated again.
 dense_laplace_answer <- function(object, places) {
   model <- object$model
   model$parameters$value <- unname(object$theta)
@@ -161,8 +161,8 @@ dense_laplace_answer <- function(object, places) {
   answer
 }
 
-# Maximum number of observations of a dense Laplace approximation: Newton's method for the mode factors a dense matrix
-# several times.
+# The maximum number of observations for a dense Laplace approximation: Newton's method for the mode factors a dense
+# matrix several times.
 most_dense_laplace <- 2000
 
 refuse_large_family <- function(object, call = caller_env()) {
@@ -185,9 +185,9 @@ new_certificate <- function(object, result, level, exact) {
   structure(certificate, class = "gp_certificate")
 }
 
-# The largest possible differences: of the log-likelihood; of predictions in exact standard errors, as root mean square
-# and maximum; and the interval of the relative differences of standard errors. A site without a standard error is an
-# observation.
+# The largest possible differences: of the log-likelihood; of predictions, in exact standard errors, as root mean square
+# and maximum; and the interval of the relative differences of standard errors. Sites whose standard error is 0 are
+# observations, and are omitted.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low

@@ -1,9 +1,9 @@
-# The family of a fit from the user's argument.
+# Creates the family of a fit from the user's argument.
 
 # A family is
 #   name, link
 #   density     how observations depend on the linear predictor: density_of() in lik_family.R
-#   parameters  a data frame of its parameters as covariance_model() has it: name, value (NA: to be estimated),
+#   parameters  a data frame of the parameters with columns of covariance_model(): name, value (NA: to be estimated),
 #   fixed
 new_family <- function(name, values = list(), link = NULL, row = family_row_of(name, values), call = caller_env()) {
   link <- link %||% row$links[[1]]
@@ -16,14 +16,15 @@ new_family <- function(name, values = list(), link = NULL, row = family_row_of(n
             class = "gp_family")
 }
 
-# The row of a name; entries of the table that are functions have constants, such as limits of the response.
+# The row of the table of families for a name. Entries of the table that are functions are called with constants, such
+# as limits of the response.
 family_row_of <- function(name, values) {
   row <- family_table()[[name]]
   if (is.function(row)) return(do.call(row, values[intersect(names(values), names(formals(row)))]))
   if (!is.null(row$of_classes)) row$of_classes(length(values) + 2) else row
 }
 
-# The family as code.
+# The family as R code, such as a call of gp_family().
 family_label <- function(name) {
   constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student", "tweedie", "likelihood")
   if (name %in% constructed) paste0(name, "()") else paste0("gp_family(\"", name, "\")")
@@ -52,7 +53,8 @@ family_table <- function() list(
   student = student_row, tobit = tobit_row
 )
 
-# The family of a fit: for a response with classes, it has a parameter for each further class.
+# The family of a fit after the response is known: for an ordered response, it has a parameter for each additional
+# class.
 settled_family <- function(family, y, call = caller_env()) {
   of_classes <- family$density$of_classes
   count <- max(y)
@@ -81,14 +83,14 @@ as_family <- function(family, call = caller_env()) {
   new_family(known[[1]], known[-1], family$link, call = call)
 }
 
-# Names of families of packages glmmTMB and sdmTMB that gp_family() has by other names.
+# Names of families in packages glmmTMB and sdmTMB that have other names in gp_family().
 other_family_names <- c(
   nbinom2 = "negative_binomial", nbinom1 = "negative_binomial_1", betabinomial = "beta_binomial", Beta = "beta",
   truncated_nbinom2 = "truncated_negative_binomial"
 )
 
-# The name and the values of parameters of a family of package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for other
-# families. `n.theta`, the number of parameters to estimate, is missing in families of mgcv whose parameter has a value.
+# The name and the values of parameters of a family object from package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for
+# other families. Families of mgcv lack `n.theta`, the number of parameters to estimate, if their parameter has a value.
 known_family <- function(name, family) {
   value <- function() if (identical(as.numeric(family$n.theta), 0)) family$getTheta(TRUE)
   size <- function() if (inherits(family, "extended.family")) value() else get(".Theta", environment(family$variance))

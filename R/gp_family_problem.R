@@ -26,8 +26,8 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   fit
 }
 
-# Like prepare_problem(). The trend in `basis` has orthogonal columns of mean square 1, whose coefficients are
-# estimated.
+# The counterpart of prepare_problem() for families. The search estimates the coefficients of `basis`, the trend with
+# orthogonal columns of mean square 1.
 family_problem <- function(parts, model, known, family, estimate, call) {
   beta <- known$beta
   parts$x <- trend_columns(parts, beta, call)
@@ -52,7 +52,7 @@ with_family_search <- function(problem, call) {
   response <- working_response(data$family, data$y, data$prior) - data$offset
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
-  # a search for the logarithm of a variance that tends to zero would become ever slower, so values below a hundred
+  # a search for the logarithm of a variance that tends to zero would take ever more steps, so values below a hundred
   # thousandth of the variance of the response, or a tenth of the noise of large counts, are treated as zero
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
@@ -62,7 +62,7 @@ with_family_search <- function(problem, call) {
   problem
 }
 
-# Starting values of the parameters of the family and of the trend, by a fit without a process.
+# Starting values for the parameters of the family and for the trend, from a fit without a process.
 plain_fit <- function(data) {
   family <- data$family
   response <- working_response(family, data$y, data$prior) - data$offset
@@ -80,7 +80,7 @@ plain_fit <- function(data) {
        variances = unlist(unname(lapply(family$predictors, `[[`, "variances"))))
 }
 
-# For each parameter of a family the start, the lower and the upper limit of its search.
+# For each parameter of a family, the starting value and the lower and upper limits of the search.
 family_limits <- function(family, y, spread) {
   limits <- vapply(family$density$parameters, function(f) f(y, spread), numeric(3))
   matrix(limits, ncol = 3, byrow = TRUE)
@@ -118,11 +118,11 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# The fit, like finish_fit(): `dispersion` are the parameters of the family as they are reported, and `phi` the
-# parameters of the density, with values for each observation if there are predictors. Predictions treat the fit as a
-# fit of Gaussian observations with the response h + slope / M and noise 1 / M, with the positive_weights() M, which
-# gives the mean of the approximation. `less` corrects variances for the difference of the weights, see
-# lik_laplace_dense.R.
+# The fit, with the elements that finish_fit() returns and others: `dispersion` are the parameters of the family as they
+# are reported, and `phi` the parameters of the density, with values for each observation if there are predictors.
+# Predictions treat the fit as a fit of Gaussian observations with the response h + slope / M and noise 1 / M, with the
+# positive_weights() M; the predicted mean is then the mean of the approximation. `less` corrects variances for the
+# difference between these weights and the true weights, see lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

@@ -1,6 +1,7 @@
-# The frame of a panel of plot(): margins that fit the labels of axes and the legend, which are measured on the device.
+# The frame of a panel of plot(): the margins fit the labels of axes and the legend, whose sizes are measured on the
+# device.
 
-# Colours of classes that the colour-blind tell apart, without yellow, which is pale on white.
+# Colours of classes that colour-blind people can distinguish, without yellow, which is pale on white.
 class_colours <- function(count) {
   safe <- grDevices::palette.colors(8, "Okabe-Ito")[c("blue", "vermillion", "bluishgreen", "orange", "reddishpurple",
                                                       "skyblue")]
@@ -8,20 +9,19 @@ class_colours <- function(count) {
 }
 
 most_drawn <- 5000
-# Maximum number of observations of a sample that is predicted, which takes about a second.
+# The maximum size of a sample of observations that are predicted for a plot, which takes about a second.
 most_predicted <- 1000
 
 drawn_rows <- function(n) spaced_rows(n, most_drawn)
 
-# An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is
-# text that stands in the right margin; `ticks` are words at the vertical positions 1, 2, ... Returns the graphical
-# parameters before.
+# An empty panel for x and y, which may be dates. The user's `arguments` replace the defaults; `legend` is optional text
+# in the right margin; `ticks` are labels at the vertical positions 1, 2, ... Returns the previous graphical parameters.
 open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = NA, ticks = NULL) {
   chosen <- utils::modifyList(list(xlim = range(x, na.rm = TRUE, finite = TRUE),
                                    ylim = range(y, na.rm = TRUE, finite = TRUE),
                                    xlab = xlab, ylab = ylab, main = main, asp = asp, las = 1), arguments)
   graphics::plot.new()
-  # northings such as 5200000 are printed in full
+  # prints northings such as 5200000 without an exponent
   digits <- options(scipen = 7)
   on.exit(options(digits))
   before <- graphics::par("mar", "mgp")
@@ -49,15 +49,15 @@ arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "l
                         "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "xaxs",
                         "yaxs")
 
-# Inches of a line of a margin.
+# The height of a line of a margin in inches.
 line_inches <- function() graphics::par("mai")[[1]] / graphics::par("mar")[[1]]
 
 text_inches <- function(text, cex = 1) {
   if (length(text)) max(graphics::strwidth(text, "inches", cex = cex)) else 0
 }
 
-# The margins. Tick labels are 0.7 lines away from the axis, with the label of the axis beyond; a legend has a box for
-# each line. Half of the last label of the horizontal axis may extend beyond the panel.
+# The margins. Tick labels are 0.7 lines away from the axis, and the axis label is outside the tick labels; a legend has
+# a box next to each line of its text. Half of the last label of the horizontal axis may extend beyond the panel.
 margins_for <- function(chosen, legend, ticks = NULL) {
   lines <- function(text, cex = graphics::par("cex.axis")) text_inches(text, cex) / line_inches()
   right <- max(0.5 + lines(format(pretty(chosen$xlim))) / 2,
@@ -66,7 +66,7 @@ margins_for <- function(chosen, legend, ticks = NULL) {
   c(3.6, left + 2.7, if (nzchar(chosen$main)) 2.4 else 1, right)
 }
 
-# Margins that are widened for a map to scale, so that its frame fits the data.
+# Margins for a map with equal scales, widened so that the frame fits the data.
 margins_to_scale <- function(margins, chosen) {
   if (is.na(chosen$asp) || any(vapply(chosen[c("xlim", "ylim")], diff, 0) <= 0)) return(margins)
   room <- graphics::par("pin")
@@ -77,8 +77,8 @@ margins_to_scale <- function(margins, chosen) {
 
 legend_cex <- 0.75
 
-# A legend in the right margin, from top to bottom, with the symbols or colours of legend(), as small as the panel
-# requires.
+# A legend in the right margin, from top to bottom, with the symbols or colours of legend(). The text is reduced if the
+# panel is small.
 margin_legend <- function(text, ...) {
   corner <- graphics::par("usr")[c(2, 4)]
   room <- graphics::par("pin")[[2]] / (1.3 * graphics::strheight("M", "inches") * (length(text) + 1))

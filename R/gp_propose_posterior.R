@@ -1,9 +1,11 @@
-# The field given the data of an exact fit, with derivatives with respect to the point: for gp_propose().
+# The posterior of the field in an exact fit, with derivatives with respect to the coordinates of a point, for
+# gp_propose().
 
-# Functions of points x, a row each in the coordinates of the user:
+# Functions of points x, one row each, in the user's coordinates:
 #   moments(x)        `mean` and `sd` of the field
-#   slopes(x)         of one point: likewise, with their derivatives `of_mean` and `of_sd`
-#   covariances(s)    covariances of the field with that at points s: f(x), and with derivatives f$slopes(x)
+#   slopes(x)         `mean` and `sd` at one point, and their derivatives `of_mean` and `of_sd`
+#   covariances(s)    f(x), the covariances of the field at points x with the field at points s; and f$slopes(x), the
+#                     same with derivatives
 #   noise             the variance of the noise of a new observation
 # long: the parts share the data, the factor and the trend
 field_posterior <- function(object) {
@@ -76,8 +78,8 @@ own_variances <- function(model, theta, first) {
   list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])
 }
 
-# The trend at points x in the user's coordinates: `at(x)` has its columns `x` and the part `known`; `slopes(x)`, for
-# one point, their derivatives, a column for each coordinate.
+# The trend at points x in the user's coordinates: `at(x)` has its columns `x` and the part `known`; for one point,
+# `slopes(x)` has the derivatives of `x` and `known`, a column for each coordinate.
 trend_functions <- function(object) {
   parts <- object$parts
   constant <- !length(all.vars(stats::delete.response(parts$terms)))

@@ -1,5 +1,5 @@
-# Medians and quantiles over an axis of a formula: the engine stores the terms of some rows at a time, and axis_reduce()
-# computes the order statistics of these terms.
+# Medians and quantiles over an axis of a formula: the engine computes and stores the terms of some rows at a time, and
+# axis_reduce() computes the order statistics of these terms.
 
 # The parts of `Median_Reduction(f, axis)` and `Quantile_Reduction(f, p, ..., axis)`: the formula `f` of a term, the
 # probabilities and the axis; NULL for other formulas.
@@ -29,8 +29,8 @@ top_arguments <- function(text) {
   substring(text, first, c(cuts - 1, nchar(text)))
 }
 
-# The operator of such a reduction, like kernel_operator().
-# long: an operator and what its gradient shares
+# The operator of a reduction by order statistics, with the interface of kernel_operator().
+# long: an operator and the variables that its gradient shares
 order_operator <- function(reduction, formula, args, sum_scheme, precision, backend, device) {
   of_terms <- code_text("Sum_Reduction(", reduction$f, ", ", reduction$axis, ")")
   make <- function(formula, args, stored) {
@@ -46,7 +46,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   about$stages <- code_text(reduction$name, " over ", if (about$axis == "Vi") "j" else "i", ": ", reduction$f)
   names <- about$variables$name
   pairs <- which(about$variables$category == "Vij")
-  # the operator for a list of pairs, which are points of one axis
+  # the operator for a list of pairs (i, j), which are all points of one axis
   listed <- transform(about$variables, category = ifelse(category == "Pm", "Pm", "Vi"))
   at_pairs <- function() make(code_text("Sum_Reduction(", reduction$f, ", 1)"), declarations(listed), FALSE)
   inner <- if (length(pairs)) at_pairs() else make(of_terms, args, TRUE)
@@ -55,7 +55,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   settings <- environment(inner)$settings
   single <- precision != "float64"
   accumulate_double <- FALSE
-  grad <- grad_of_order # for keops_grad()
+  grad <- grad_of_order # used by keops_grad()
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
@@ -98,7 +98,7 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
 }
 
-# Stops likewise for variables of pairs, whose arrays are not batches.
+# The same check with variables of pairs, whose arrays are not batches.
 check_whole_pairs <- function(input, pairs, name, inner_dim, ranges, output, call = caller_env()) {
   input[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
   check_whole_input(input, name, inner_dim, ranges, output, call)

@@ -1,15 +1,15 @@
-# Variables with a value for each pair (i, j), declared as "A = Vij(1)": an M x N matrix, an M x N x size array, or
-# entries of a table, lookup_terms(). Each row of the result is a batch: the batch has one point on the axis of the
-# result, and the values of a pair variable for this row are points of the other axis. Gradients are computed in the
-# same way: the gradient of a variable that all rows share is the sum over the batches; the gradient of a pair variable
-# has a row of values for each batch.
+# Variables with a value for each pair (i, j), declared as "A = Vij(1)". The data are an M x N matrix, an M x N x size
+# array, or entries of a table, lookup_terms(). Each row of the result is computed as a batch. The batch has one point
+# on the axis of the result, and the values of a pair variable for this row are the points of the other axis. Gradients
+# are computed in the same way: the gradient of a variable that all rows share is the sum over the batches; the gradient
+# of a pair variable has a row of values for each batch.
 
 pair_declaration <- "^(.*=\\s*)Vij(\\s*\\(.*)$"
 
 is_pair_variable <- function(args) grepl(pair_declaration, args)
 
-# The operator of a formula with pair variables, like kernel_operator(). `inner`: the kernel whose result has a row for
-# each i, with pair variables as points j, or with i and j exchanged.
+# The operator of a formula with pair variables, with the interface of kernel_operator(). `inner` is the kernel in which
+# pair variables are points j and the result has a row for each i, or the same with i and j exchanged.
 pairs_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])
@@ -32,8 +32,8 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
   new_pairs_operator(inner, formula, args, rows, roles, if (environment(inner)$about$axis == "Pm") "shared" else "rows")
 }
 
-# roles: for each variable, "rows", "pairs" or "shared" by all rows. to: the role of the result.
-# long: an operator has the parts of others in its environment
+# `roles`: the role of each variable, "rows", "pairs" or "shared" (by all rows). `to`: the role of the result.
+# long: the parts of an operator are variables of one environment
 new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   from <- environment(inner)
   about <- from$about
@@ -41,7 +41,7 @@ new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   about$axis <- switch(to, rows = rows, pairs = "Vij", about$axis)
   pairs <- which(roles == "pairs")
   names <- about$variables$name
-  grad <- grad_of_pairs # for keops_grad()
+  grad <- grad_of_pairs # used by keops_grad()
   live_kernel <- from$live_kernel
   settings <- from$settings
   single <- from$single
@@ -67,7 +67,7 @@ new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   structure(op, class = "keops_kernel")
 }
 
-# The gradient of such an operator; its incoming gradient has the role of the result.
+# The gradient of an operator with pair variables; the incoming gradient has the role of the result.
 grad_of_pairs <- function(from, var) {
   inner <- keops_grad(from$inner, var)
   variables <- environment(inner)$about$variables

@@ -1,5 +1,5 @@
-# R's functions of matrices for symbolic matrices: methods that compute the result, or errors that name the function to
-# use.
+# Methods for symbolic matrices of R's functions of matrices: a method computes the result, or raises an error that
+# names the function to use instead.
 
 #' R's functions of matrices, for symbolic matrices
 #'
@@ -77,7 +77,8 @@ return_margin <- function(x, caller, frame) {
   }
 }
 
-# Row or column reductions as vectors, like those of R; an error for entries of vectors, which R would reduce as well.
+# Reductions of rows or columns as vectors, like rowSums(). An error for points with several entries, because R would
+# also reduce over entries.
 margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
   check_one_batch(x, "Sums and means of rows and columns as vectors")
@@ -97,7 +98,7 @@ setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossprod
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 
-# The transposed y. An object without rows is passed on to `%*%`, which reports the error.
+# The transpose of y. An object without rows is returned unchanged, so that `%*%` reports the error.
 turned <- function(y) {
   has_none <- is.null(y) || is.function(y) || is.language(y) || typeof(y) == "environment" && !is.object(y)
   if (has_none) y else transposed(y)
@@ -159,7 +160,7 @@ instead <- c(
   kmeans = "argmin(sqdist(Vi(x), Vj(centers)), \"j\")"
 )
 
-# Stops if a function of R, and not the user by as.matrix(), requests a large dense matrix.
+# Stops if a function of R requests a large dense matrix; a direct call of as.matrix() by the user is allowed.
 check_dense <- function(x, frame) {
   most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)
@@ -178,7 +179,7 @@ check_dense <- function(x, frame) {
 
 is_of_r <- function(frame) environmentName(topenv(frame)) %in% c("base", "stats")
 
-# The function of R that called a method, or its generic.
+# The function of R that called a method, or that called the generic of the method.
 asked_by <- function(frame, generic) {
   by <- if (is_of_r(frame)) sub("[.]default$", "", name_of_frame(frame)) else ""
   if (nzchar(by)) by else generic

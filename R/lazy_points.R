@@ -1,5 +1,5 @@
-# A summary of the points on which a symbolic matrix depends. Each tensor carries this list, so that an operation need
-# not visit all variables of its arguments:
+# A summary of the points on which a symbolic matrix depends. Each tensor has this list, so that an operation need not
+# visit all variables of its arguments:
 #   i, j     the number of points along an axis; NA without points, or without data
 #   batches  the dimensions of batches, or NULL
 #   axes     the axes that have points
@@ -52,20 +52,21 @@ swap_points <- function(points) {
   utils::modifyList(points, list(i = points$j, j = points$i, axes = unname(axes)))
 }
 
-# ---- A row without its dimension, as x[1, ] and colMeans(x) are, is a column of points of one entry.
+# ---- A row without its dimension, such as x[1, ] or colMeans(x), is read as a column of points of one entry.
 
 # Operations that do not recycle a single entry.
 without_recycling <- c("Concat", "TensorProd", "TensorDot", "Kron", "MatVecMult", "VecMatMult", "GradMatrix",
                        "Laplacian", "Divergence", "SoftDTW_SqDist", "BSpline")
-# Operations in which a number for each point is a factor or a condition of vectors, and the positions of that number.
+# Operations with an operand that has a number for each point and is a factor or a condition for vectors, and the
+# positions of this operand.
 factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRealScal = 1, ComplexScal = 1, IfElse = 1,
                 WeightedSqNorm = 1, WeightedSqDist = 1, SymSqNorm = 1, Grad = 3, Diff = 3)
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
 # Stops if one entry of such a vector would be recycled for all entries of other points, because the vector may be a row
-# that lost its dimensions. A vector is accepted if its length is not the number of entries of these points and it
-# either runs along their axis, with a number for each point, or is a factor of the operation.
+# that lost its dimensions. A vector is accepted if its length differs from the number of entries of the other points,
+# and if it has a number for each of these points or is an operand that `factors` names for the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

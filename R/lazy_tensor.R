@@ -1,10 +1,11 @@
 # Symbolic matrices: a formula and the data of its variables.
 #
 # A variable is represented in the formula by a token such as x.i7f3a: a label, the axis, and an address. The token of
-# points contains the address of their data: the same data are the same variable, wherever they were created. The tensor
-# holds the data, so the address is not reused, and R copies data that the user changes. The same holds for numbers:
-# exp(-2 * D) twice in a formula is computed once. Results of Pm(), points without data and right-hand sides have the
-# address of a newly created object: each is a separate variable.
+# points contains the address of their data, so that two variables with the same data are one variable, wherever the
+# variables were created. The tensor keeps a reference to the data, so the address is not reused, and R copies the data
+# if the user changes them. Numbers are handled in the same way: if exp(-2 * D) occurs twice in a formula, it is
+# computed once. Results of Pm(), points without data and right-hand sides have the address of a newly created object:
+# each of them is a separate variable.
 
 #' Symbolic matrices
 #'
@@ -141,13 +142,14 @@ Pm <- function(x, size = NULL, name = NULL) {
   symbol(size, "p", name)
 }
 
-# The data of a parameter. A matrix stays a matrix, unless it is a row or column, because operations read matrices.
-# Arrays are batches of matrices or vectors.
+# The data of a parameter. A matrix stays a matrix, because there are operations on matrices; a single row or column
+# becomes a vector. Arrays are batches of matrices or vectors.
 parameter_data <- function(x) {
   if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
 }
 
-# A right-hand side; a single number is one point. It is a separate variable, even if the matrix contains the same data.
+# A right-hand side of a solver; a single number is one point. The right-hand side is a separate variable, even if the
+# matrix contains the same data.
 right_hand_side <- function(b, arg) {
   if (is.null(b)) stop_kernops("input", "{.arg {arg}} must be numeric, not {.code NULL}.", call = NULL)
   points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg, new.env())
@@ -162,7 +164,7 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
   variable(as.matrix(x), axis, name, mark, vector = length(x))
 }
 
-most_entries <- 2^20 # maximum for a variable in a formula
+most_entries <- 2^20 # the maximum number of entries of a variable in a formula
 
 # Checks a number of entries, which must be one whole number.
 check_size <- function(x, call) {

@@ -1,8 +1,8 @@
-# The likelihood of a table: a sum over the units of its sets (table_sets.R), which are in files.
+# The likelihood of a table: a sum over the units of its sets (table_sets.R), which are stored in files.
 #
 # The sums of a unit depend only on the unit, and are added in the order of the units, so that results are bit-identical
-# for any number of workers and any memory. `blocks` is a result of table_blocks(); `some` are numbers of units, which
-# contain a part of the observations, each with all of its neighbours.
+# for any number of workers and any memory. `blocks` is a result of table_blocks(); `some` are numbers of units, if the
+# sum is over a part of the observations. A unit has its observations and all their neighbours.
 
 block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf
@@ -24,7 +24,7 @@ block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)
                             kept_neighbours = kept_neighbours), model)
 }
 
-# The data that the sums of a likelihood need besides the sets.
+# The data of a likelihood that are not in the sets.
 block_data <- function(blocks, units = seq_along(blocks$units)) {
   columns <- names(blocks$trend$coefficients)
   list(n = sum(blocks$sizes[units]), y = numeric(), x = matrix(0, 0, length(columns), dimnames = list(NULL, columns)),
@@ -71,7 +71,7 @@ held_unit <- function(blocks, k) {
   held
 }
 
-# Number of units of 65,536 points that a process keeps, and number that all processes keep.
+# The number of units of 65,536 points that a process keeps in memory, and the number that all processes together keep.
 kept_units <- 24
 most_kept_units <- function() kept_units * worker_count()
 

@@ -1,9 +1,9 @@
-# The derivatives of the likelihood of effects added to Vecchia's approximation.
+# The derivatives of the likelihood by Vecchia's approximation with added effects.
 
-# The derivatives of -2 log-likelihood. The parameters of the field change the rows of U, and thereby the products of
-# whitened columns. The parameters of an effect change only the products of its columns: with A, the derivatives of the
-# value with respect to these products, and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the
-# levels.
+# The derivatives of -2 log-likelihood. Parameters of the field change the rows of U, and thus the inner products of
+# whitened columns. Parameters of an effect change only the inner products of the columns of the effect: if A are the
+# derivatives of the value with respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I -
+# A) H over the levels.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_gram <- solved$by_gram()
@@ -26,7 +26,7 @@ gradient_of_effects <- function(effects, theta, by_gram, known) {
   total
 }
 
-# L^-1 dS L'^-1 for each parameter of an effect.
+# The matrices L^-1 dS L'^-1, one for each parameter of an effect.
 whitened_slopes <- function(effect, theta) {
   root <- effect_root(effect, theta)
   lapply(effect_slopes(effect, theta), function(slope) {
@@ -34,7 +34,8 @@ whitened_slopes <- function(effect, theta) {
   })
 }
 
-# The average information (lik_information.R), from columns U dK P y. The derivatives of the rows of U are differences.
+# The average information (lik_information.R), from the columns U dK P y. The derivatives of the rows of U are finite
+# differences.
 effects_information <- function(problem, sets, theta, solved, results, profiled) {
   white <- solved$white
   derivatives <- matrix(0, nrow(white), length(theta))
@@ -68,8 +69,8 @@ change_of_effect <- function(problem, sets, theta, solved, effect) {
   sparse_multiply(solved$rows, solved$entries$times(changes))
 }
 
-# H b for each parameter of an effect, one column each, with H as in effects_gradient(). The coefficients of the effect
-# follow `known` others in b.
+# The products H b, one column for each parameter of an effect, with H as in effects_gradient(). In b, `known` other
+# coefficients come before the coefficients of the effect.
 change_of_coefficients <- function(effect, theta, b, known = 0) {
   rows <- known + effect$before + seq_len(effect$size * max(1, length(effect$levels)))
   coefficients <- matrix(b[rows], effect$size)

@@ -12,10 +12,10 @@ covariance_vcov <- function(object) {
   matrix(inverse, length(free), dimnames = list(names, names))
 }
 
-# Observations up to which differences of the gradient take at most seconds.
+# The maximum number of observations for which differences of the gradient take at most some seconds.
 differences_limit <- 2000
 
-# TRUE if differences of the gradient take seconds at most, and have no noise of probes.
+# TRUE if differences of the gradient take at most some seconds, and are free of Monte Carlo errors.
 has_fast_gradients <- function(object) {
   if (!is.null(object$blocks)) return(FALSE)
   n <- length(object$data$y)
@@ -23,7 +23,8 @@ has_fast_gradients <- function(object) {
   n <= differences_limit / 2 && !likelihood_for(object$data, object$model, object$how)$costly
 }
 
-# Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
+# The observed information, by differences of the gradient; NA next to parameters with singular matrices, where a search
+# without noise may end.
 observed_information <- function(object, free, step = 1e-3) {
   hessian <- gradient_differences(object, free, free, step)
   (hessian + t(hessian)) / 2
@@ -48,8 +49,8 @@ gradient_differences <- function(object, free, along, step = 1e-3) {
 }
 
 # The inverse of the information on all parameters; if it is singular, on the parameters that the data determine; if it
-# is still singular, only on the `needed` parameters. Parameters that are left out have NA, and so do `bounded`
-# parameters: the errors of the others are conditional on the values of the omitted ones.
+# is still singular, only on the `needed` parameters. Omitted parameters and `bounded` parameters have NA: the errors of
+# the other parameters are conditional on the values of the omitted parameters.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
                                 bounded = rep(FALSE, nrow(information))) {
   n <- nrow(information)
@@ -67,9 +68,10 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   inverse
 }
 
-# A direction in the logarithms with an information below `least`, a standard error above 30, is not determined: a field
-# whose variance is nearly zero has no information on its range, and along a ridge variance and range grow together. A
-# parameter is determined unless it contributes to such a direction.
+# A direction in the logarithms of parameters is not determined if its information is below `least`, so that its
+# standard error is above 30. For example, a field whose variance is nearly zero has no information on its range, and
+# variance and range are not determined separately along a ridge. A parameter is determined unless it contributes to
+# such a direction.
 determined_parameters <- function(information, needed, least = 1e-3) {
   determined <- !needed & diag(information) > least & is.finite(rowSums(information))
   block <- information[determined, determined, drop = FALSE]
@@ -89,8 +91,9 @@ warn_no_errors <- function(v) {
                 class = c("kernops_no_standard_error", "kernops_warning"))
 }
 
-# Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
-# the columns dK alpha; with the scale profiled out, from their parts orthogonal to the scale.
+# The average information: half the sum of the observed and the expected second derivatives of -2 log-likelihood
+# (Gilmour et al. 1995), from the columns dK alpha. If the scale is profiled out, the parts of these columns orthogonal
+# to the scale are used.
 average_information <- function(derivatives, state, solve, profile, degrees) {
   solved <- solve(derivatives)
   across <- crossprod(state$z, derivatives)

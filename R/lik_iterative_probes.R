@@ -13,7 +13,7 @@ search_probes <- function(control, n, basis) {
       count <<- number
       vectors <<- NULL
     },
-    # a tenth of the previous residuals, unless they are small enough
+    # reduces the residuals to a tenth, unless they are already small enough
     sharpen = function() {
       if (tol <= max(control$cg_tol, 1e-5)) return(FALSE)
       tol <<- max(tol / 10, control$cg_tol)
@@ -43,9 +43,9 @@ probe_noise <- function(solved, probes, theta, parts) {
   stats::cov(t(matrix(traces, length(theta)))) / count
 }
 
-# Orthonormal columns that span the trend, which comes first, and polynomials of the coordinates. For the derivative
-# along a ridge in three dimensions, quadratic polynomials reduce the variance due to the probes 17 times compared with
-# linear ones, and cubic polynomials 70 times.
+# Orthonormal columns that span the trend, which comes first, and polynomials of the coordinates. Compared with linear
+# polynomials, quadratic polynomials reduce the variance due to the probes by a factor of 17, and cubic polynomials by a
+# factor of 70, for the derivative along a ridge in three dimensions.
 deflation_basis <- function(q, u) {
   u <- u - rep(colMeans(u), each = nrow(u))
   u <- u / rep(pmax(apply(abs(u), 2, max), .Machine$double.xmin), each = nrow(u))
@@ -64,8 +64,8 @@ deflated_probes <- function(count, seed, basis, space) {
   list(signs = signs, block = space$copy(signs), basis = basis)
 }
 
-# The tolerance of the probes. Residuals change the gradient in proportion to the number of observations, whereas the
-# curvature along a ridge does not increase with this number.
+# The tolerance of the solutions for probes. The residuals change the gradient in proportion to the number of
+# observations, whereas the curvature along a ridge does not increase with this number.
 search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }

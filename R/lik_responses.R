@@ -1,13 +1,14 @@
 # Likelihoods of many responses at the same points, by Vecchia's approximation.
 
-# The observations that responses have in common, in the order of the approximation. `data` is that of a likelihood,
-# without a response; `how` has the ordering and the number of `neighbours`. NULL if the trend does not leave a degree
-# of freedom. A list of
+# The data that all responses share, in the order of the approximation. `data` are the data of a likelihood, without a
+# response; `how` has the ordering and the number of `neighbours`. NULL if the trend does not leave a degree of freedom.
+# A list of
 #   data, n      the observations
 #   order        their order
-#   trend        the trend as an orthonormal matrix q times r; `ones`, the coefficients of a constant, if it has one
+#   trend        the trend as an orthonormal matrix q times r; `ones`, the coefficients of a constant, if the trend
+#                contains a constant
 #   held         hold_sets() of points and q
-#   null         the logarithm of the determinant without a field
+#   null         the log-determinant of a model without a field
 response_sets <- function(data, model, theta, how) {
   n <- nrow(data$u)
   if (n < ncol(data$x) + 2) return(NULL)
@@ -30,7 +31,7 @@ constant_coefficients <- function(x, decomposed) {
   qr.coef(decomposed, rep(1, nrow(x)))
 }
 
-# The responses in the form that enters a likelihood: residuals of least squares, in the order of the points, divided by
+# The responses in the form that the likelihoods use: residuals of least squares, in the order of the points, divided by
 # their standard deviations `sd`; `beta` are the coefficients of the trend that was removed. `constant` marks responses
 # without variation.
 standard_responses <- function(y, sets) {

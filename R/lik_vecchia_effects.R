@@ -1,9 +1,9 @@
 # The likelihood of random effects and smooths in addition to Vecchia's approximation of the field and the noise.
 #
 # With the covariance V of field and noise, V^-1 = U' U, and effects B L b with b ~ N(0, I), the covariance of the
-# observations is V + B L L' B'. With S = I + L' B' V^-1 B L its determinant is det V det S, and products with its
-# inverse follow from those of the columns of U [y X B L]: as in lik_vif.R, effects are a trend whose coefficients have
-# a prior. A row of U B L has few entries (src/gp_effects.cpp).
+# observations is V + B L L' B'. With S = I + L' B' V^-1 B L, the determinant of this covariance is det V det S, and
+# products with its inverse follow from inner products of the columns of U [y X B L]. As in lik_vif.R, effects are a
+# trend whose coefficients have a prior. A row of U B L has few entries (src/gp_effects.cpp).
 
 effects_likelihood <- function(data, model, how) {
   problem <- effects_problem(data, model, how)
@@ -32,8 +32,8 @@ effects_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# The parts that do not depend on theta: the model of the field with its operators, the data in the form that the field
-# reads, all coordinates `u`, and the effects.
+# The parts that do not depend on theta: the model of the field with its operators, the data with the columns that the
+# field reads, all coordinates `u`, and the effects.
 effects_problem <- function(data, model, how) {
   field <- field_part(model)
   effects <- effects_of(model, data$u)
@@ -45,7 +45,7 @@ effects_problem <- function(data, model, how) {
 # Up to this number of coefficients, S is a dense matrix whose factorisation takes less than a second.
 most_coefficients <- 2000
 
-# The number of neighbours of the field; 0 if the model has only noise.
+# The number of neighbours for the field; 0 if the model has noise but no field.
 neighbour_count_beside_effects <- function(how, field, n) {
   if (is_noise_alone(field)) return(0L)
   min(how$neighbours %||% neighbour_count(how$control, field$d, n), n)
@@ -68,7 +68,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # weights of the columns, for the residual
+  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # the weights of the columns in the residual
   results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
@@ -92,7 +92,7 @@ rows_beside_effects <- function(operators, field, sets, theta, count = Inf, fact
   factored_rows(operators, theta[field$rows], field$nugget, sets$held, sets$neighbours, factors, count)
 }
 
-# The columns of the response, the trend and the effects, of points in the order of the sets.
+# The columns of the response, the trend and the effects, with rows in the order of the sets.
 entries_beside_trend <- function(problem, sets, theta) {
   known <- ncol(sets$values)
   entries <- effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
@@ -100,7 +100,8 @@ entries_beside_trend <- function(problem, sets, theta) {
                  rbind(t(sets$values), entries$values), known + entries$size)
 }
 
-# The changes with more neighbours, estimated by some of the points for the same coefficients of trend and effects.
+# The changes of the results with more neighbours, estimated from some of the points, with the same coefficients of
+# trend and effects.
 change_beside_effects <- function(problem, sets, theta, state, counts) {
   field <- problem$field
   data <- replace(sets, "values", list(state$residual))

@@ -21,8 +21,8 @@ columns_of_unit <- function(unit, object, request) {
   predictor_of_cell(object, unit$cell, request)(unit$points, unit$near)
 }
 
-# The parts of a fit that predictions in another process need: few numbers, no connections and no environments of
-# formulas; `first`, the number of heads of each cell, and `halo`, the widths of halos.
+# The parts of a fit that predictions in a worker process need: a small object without connections and environments of
+# formulas. It also has `first`, the number of heads of each cell, and `halo`, the widths of halos.
 fit_for_tasks <- function(object) {
   blocks <- object$blocks[c("columns", "n", "rows", "d", "m", "partition", "boxes", "level", "near_of")]
   blocks$store <- list(path = object$blocks$store$path)
@@ -47,13 +47,13 @@ first_reach <- function(blocks, k, count) {
   if (reach > 0) reach else if (blocks$rows[[k]]) max(box[2, ] - box[1, ]) else 0
 }
 
-# Predictions at points of cell k, from the nearest observations of each point.
+# Predictions at points of cell k, conditioned on the nearest observations of each point.
 columns_by_nearest <- function(object, points, near, request, k) {
   with_trees(columns_of_group(object, points, near, request, first_reach(object$blocks, k, object$vecchia$local)))
 }
 
-# Reads observations within `reach` of the box around all points. They include the nearest `count` observations of each
-# point that has at least `count` of them within `reach`. Other points are predicted again, from more observations.
+# Reads observations within `reach` of the box around all points. For a point with at least `count` observations within
+# `reach`, these include its nearest `count` observations. All other points are predicted again, with a larger reach.
 columns_of_group <- function(object, points, near, request, reach) {
   count <- object$vecchia$local
   base <- observations_around(object$blocks, near, reach, count)

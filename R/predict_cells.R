@@ -1,5 +1,5 @@
 # Predictions in a cell of a table from values of the field at the observations in the cell and around it
-# (table_halo.R). Joint predictions of a fit in memory use the same kind of values (predict_field.R). Each new point is
+# (table_halo.R). Joint predictions of a fit in memory also use values of the field (predict_field.R). Each new point is
 # conditioned on its nearest values alone, so that a prediction does not depend on other new points.
 
 # Returns f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are
@@ -22,7 +22,7 @@ field_of_cell <- function(object, k) {
 }
 
 # The fit to the observations that determine the field in cell k of a fit_for_tasks(), with the parameters of that fit.
-# NULL if the field has no posterior, and in many dimensions, where a cell is hardly wider than its halo.
+# NULL if the field has no posterior, or if there are many dimensions, where a cell is hardly wider than its halo.
 fit_around_cell <- function(object, k) {
   blocks <- object$blocks
   if (blocks$d > 3) return(NULL)
@@ -40,11 +40,11 @@ fit_around_cell <- function(object, k) {
   object
 }
 
-# Shares of variances below this number are omitted if there are many observations. With 1e6 observations, this changes
-# standard errors by less than 6e-5, and takes a quarter of the time.
+# Contributions to variances below this fraction are omitted if there are many observations. With 1e6 observations, this
+# changes standard errors by less than 6e-5, and takes a quarter of the time.
 small_share <- 1e-8
 
-# The number of neighbours in the factor of the field, as for a fit in memory: see with_latent_field().
+# The number of neighbours in the factor of the field, which is chosen as for a fit in memory, see with_latent_field().
 neighbours_of_field <- function(object) {
   if (object$blocks$n <= few_latent) object$blocks$m else min(object$blocks$m, most_of_field)
 }

@@ -1,8 +1,9 @@
 # Predictions of an approximate fit compared with exact predictions.
 
 # Sites where predictions are compared, in the form of new_points(): half of them between neighbouring observations,
-# half anywhere in the range of the coordinates; if there are several variables, each in turn. A site has the group of
-# the nearest observation of its variable, and also its trend, unless the trend is a function of the coordinates.
+# half anywhere in the range of the coordinates. If there are several variables, the sites belong to each variable in
+# turn. A site has the group of the nearest observation of its variable. It also has the trend of this observation,
+# unless the trend is a function of the coordinates.
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
@@ -22,8 +23,8 @@ certified_sites <- function(object, count) {
 }
 
 # The trend at points u. Columns that are polynomials of first or second degree in the coordinates are computed from u;
-# other columns are those of the observations `nearest`, because a point with another trend than its neighbours would
-# have a large standard error.
+# other columns are copied from the observations `nearest`, because a point whose trend differs from that of its
+# neighbours would have a large standard error.
 trend_by_coordinates <- function(data, u, nearest) {
   x <- data$x[nearest, , drop = FALSE]
   space <- seq_len(ncol(u))
@@ -55,13 +56,14 @@ chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env
        variable = points$variable[rows], rows = which(points$complete)[rows])
 }
 
-# A row for each site: prediction and standard error of the field by the fit, and the exact ones with their bounds.
-# The error of the mean is at most the root of the product of two gaps, that of the response and that of the site.
+# A row for each site: the prediction and the standard error of the field by the fit, and bounds for the exact
+# prediction and standard error. The error of the mean is at most the root of the product of two gaps between bounds,
+# the gap of the response and the gap of the site.
 certified_predictions <- function(object, sites, bounds, problem) {
   moments <- problem$moments
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- pmax(diag(left$upper) - diag(left$lower), 0)
-  level <- problem$trend$level # mean of the response, by the coefficients of the trend
+  level <- problem$trend$level # coefficients of a constant that was subtracted from the response
   exact <- known_trend(object, sites) + left$lower[1, -1] + as.vector(problem$x %*% problem$trend$along) +
     if (any(level != 0)) as.vector(sites$x %*% level) else 0
   se <- function(forms) sqrt(pmax(problem$prior - diag(forms)[-1], 0))

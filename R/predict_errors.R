@@ -1,12 +1,12 @@
-# Draws of the errors of the field at its places given the observations, and of the coefficients of effects, which come
-# before the field. The errors have the distribution N(0, (P + A' D A)^-1): P is the precision of coefficients and
-# field, A maps them to the observations, and D has the weights of the observations without the nugget
+# Draws of the errors of the coefficients of effects and of the field at its places, given the observations. The
+# coefficients come before the field. The errors have the distribution N(0, (P + A' D A)^-1): P is the precision of
+# coefficients and field, A maps them to the observations, and D has the weights of the observations without the nugget
 # (latent_system()).
 #
-# For positive D, a draw is (P + A' D A)^-1 times the sum of independent draws of N(0, P) and N(0, A' D A). If weights
-# are negative, a draw for the positive weights, with covariance S, is corrected. Let B be the rows of A with reduced
-# weights, d the positive minus the true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e standard
-# normal: the correction adds S B' d^1/2 T e.
+# For positive D, a draw is the product of (P + A' D A)^-1 and the sum of independent draws from N(0, P) and N(0, A' D
+# A). If weights are negative, a draw for the positive weights, with covariance S, is corrected. Let B be the rows of A
+# with reduced weights, d the positive minus the true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e
+# standard normal: the correction adds S B' d^1/2 T e.
 
 posterior_errors <- function(system, nsim) {
   errors <- system$mean(system$positive, normal_sums(system, nsim))
@@ -15,7 +15,7 @@ posterior_errors <- function(system, nsim) {
 
 has_negative_weights <- function(system) any(system$weight < system$positive)
 
-# Draws of N(0, P + A' D A) for the positive weights.
+# Draws from N(0, P + A' D A) for the positive weights.
 normal_sums <- function(system, nsim) {
   normal <- function(n) normal_numbers(n, nsim)
   share <- system$share(system$positive)
@@ -39,8 +39,8 @@ errors_of_lower_weights <- function(system, nsim) {
   solved(inverse_root(product, normal_numbers(length(rows), nsim)))
 }
 
-# M^-1/2 x for the columns of x and a symmetric M with eigenvalues in (0, 1], given by its products, by the method of
-# Lanczos for some columns at a time, each vector made orthogonal to all previous ones.
+# M^-1/2 x for the columns of x, by the method of Lanczos with full reorthogonalisation, for some columns at a time. M
+# is symmetric with eigenvalues in (0, 1], and is given as a function that returns products.
 inverse_root <- function(product, x, width = 64) {
   for (columns in split(seq_len(ncol(x)), (seq_len(ncol(x)) - 1) %/% width)) {
     x[, columns] <- inverse_root_of(product, x[, columns, drop = FALSE])
@@ -64,8 +64,8 @@ corner_of_root <- function(M) {
   as.vector(e$vectors %*% (e$vectors[1, ] / sqrt(pmax(e$values, 1e-12))))
 }
 
-# The errors of predictions from columns of values at observations with the positive weights: see correction() of
-# new_conditioning().
+# The function correct() of base points (predict_base.R), for observations with the positive weights: as solve(), with
+# draws of the errors.
 solved_with_errors <- function(object, system) function(values) {
   off <- normal_numbers(ncol(object$data$x), ncol(values))
   errors <- errors_of_lower_weights(system, ncol(values))

@@ -1,4 +1,5 @@
-# Local kriging as in gstat: the nearest observations of each target also estimate its trend.
+# Local kriging as in gstat: the nearest observations of each target determine not only the field but also the trend at
+# the target.
 
 local_trend_conditioning <- function(object, how) {
   object$data <- observed_data(object)
@@ -18,20 +19,20 @@ local_trend_conditioning <- function(object, how) {
 # The points from which the nearest observations are searched.
 centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
-# k(x_i, y_i), row by row.
+# The covariances k(x_i, y_i), row by row.
 covariance_pairs <- function(model) {
   declared <- sub("y = Vj", "y = Vi", point_declarations(model))
   recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
-# Returns f(targets): a list with the nearest observations of each target, in the group of the target: at most nmax, at
-# most maxdist away from its centre.
+# Returns f(targets): a list with the nearest observations of each target in the same group: at most nmax observations,
+# within maxdist of the centre of the target.
 data_near <- function(object, how) {
   model <- object$model
   plain <- function(u) if (on_globe(model)) on_sphere(u) else unname(u[, seq_len(model$d), drop = FALSE])
   place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
-  # the variable of each observation
+  # the number of the variable of each observation
   variable <- object$parts$layout$variable %||% rep(1, nrow(data))
   nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)),
                     how$maxdist / unit_of(object$center))
@@ -41,7 +42,8 @@ data_near <- function(object, how) {
   }
 }
 
-# Returns f(centres): the `rows` of the data that are nearest to each centre, in its group, which is the last column.
+# Returns f(centres): the `rows` of the data that are nearest to each centre, in the same group; the last column of
+# `centres` is the group.
 points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
   data <- data[rows, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))
@@ -59,8 +61,8 @@ points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
 
 krige_locally <- function(object, targets, how, near) UseMethod("krige_locally")
 
-# The observations of a fit with a family are those of the normal approximation of the posterior (finish_family()). They
-# contain the trend of the fit, which remains the trend of all predictions.
+# The observations of a fit with a family are those of the normal approximation of the posterior (finish_family()).
+# These observations include the trend of the fit, and all predictions use this trend.
 krige_locally.gp_family_fit <- function(object, targets, how, near) {
   data <- object$data
   if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)
@@ -77,7 +79,7 @@ krige_locally.gp_family_fit <- function(object, targets, how, near) {
 }
 
 # A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
-# determine the trend; and the neighbours with all their weights in the prediction.
+# determine the trend; and the neighbours with their total weights in the prediction.
 krige_locally.default <- function(object, targets, how, near) {
   pairs <- covariance_pairs(object$model)
   prior <- target_variance(object, targets)
@@ -131,10 +133,11 @@ target_covariances <- function(object, pairs, targets, sets) {
 
 split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(sizes), sizes), seq_along(sizes))))
 
-# Universal kriging from one set: trend, process, the term that is added to the variance of the target, and the weights.
+# Universal kriging from one set: the trend, the process, the number to be added to the variance of the target, and the
+# weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
-  # columns of other variables that are not observed near the point
+  # columns of the trend of other variables that have no observations near the point
   idle <- x0 == 0 & colSums(X != 0) == 0
   X <- X[, !idle, drop = FALSE]
   x0 <- x0[!idle]

@@ -1,7 +1,7 @@
 # Moments of the field at new points: the trend, the process and their variance.
 
-# `trend` and `process` of each target, and with `variance` those of conditioning_for()$moments(). The trend with known
-# coefficients is part of the mean only.
+# The `trend` and the `process` of each target and, with `variance`, the other elements of conditioning_for()$moments().
+# The trend with known coefficients is part of the mean only.
 predicted_moments <- function(object, points, how, variance) {
   targets <- targets_of(object, points)
   conditioning <- conditioning_for(object, how)
@@ -10,7 +10,7 @@ predicted_moments <- function(object, points, how, variance) {
   moments
 }
 
-# The mean of the field, of a fit with a family the linear predictor.
+# The predicted mean of the field; for a fit with a family, the linear predictor.
 predicted_mean <- function(object, points, how = field_request$how) {
   with(predicted_moments(object, points, how, FALSE), trend + process)
 }
@@ -39,7 +39,7 @@ trend_mean <- function(object, points) {
   known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
 }
 
-# Columns of moments() by the coefficients of the fit.
+# Adds the trend, computed with the coefficients of the fit, to the columns that moments() returns.
 with_trend <- function(object, targets, ...) {
   list2DF(list(trend = if (ncol(targets$x)) as.vector(targets$x %*% object$beta) else numeric(targets$n), ...))
 }
@@ -50,13 +50,14 @@ process_of_data <- function(object) {
   data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
 }
 
-# The variance due to the estimated trend, without coefficients that have a prior, from the part of the trend that the
-# data explain; the Lagrange multiplier; and a matrix whose inner products are the covariances due to the trend.
+# The variance due to the estimated trend; `explained` is the part of the trend at the targets that the data explain.
+# Coefficients that have a prior are omitted. The result also has the Lagrange multiplier; and a matrix whose inner
+# products are the covariances due to the trend.
 trend_uncertainty <- function(object, x, explained) {
   n <- nrow(x)
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(n), gap = matrix(0, 0, n)))
   known <- x
-  count <- object$random %||% 0 # these are the last columns
+  count <- object$random %||% 0 # random coefficients are the last columns
   known[, seq_len(count) + ncol(x) - count] <- 0
   half <- object$joint$half %||% function(b) backsolve(object$state$root, b, transpose = TRUE)
   both <- half(cbind(t(x - explained), t(known)))

@@ -1,6 +1,6 @@
-# Predictions of VIF fits. The low-rank part V'b is a trend with a coefficient b ~ N(0, I) for each inducing point, and
-# the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). With the factors v as further coordinates,
-# such a fit is a fit by Vecchia's approximation with this covariance and this trend.
+# Predictions of VIF fits. The low-rank part V'b is a trend with coefficients b ~ N(0, I), one for each inducing point,
+# and the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). If the factors v are added to the
+# coordinates, a VIF fit is a fit by Vecchia's approximation with this covariance and this trend.
 
 vif_conditioning <- function(object, how) {
   vif <- kept_for(object, fitted_vif)
@@ -30,7 +30,8 @@ vif_conditioning <- function(object, how) {
   )
 }
 
-# Moments of the residual fit, whose trend contains the low-rank part of the process.
+# Converts moments of the residual fit, whose trend contains the low-rank part, to moments whose process contains the
+# low-rank part.
 low_rank_in_process <- function(object, targets, moments) {
   trend <- with_trend(object, targets)$trend
   moments$process <- moments$process + moments$trend - trend
@@ -54,7 +55,7 @@ residual_fit <- function(object, vif) {
   residual
 }
 
-# The fit with the settings of its residual process, which Vecchia's approximation predicts.
+# The fit with settings for predictions of its residual process by Vecchia's approximation.
 settings_of_residual <- function(object) {
   object$method <- "vecchia"
   object$how[c("method", "backend", "precision")] <- list("vecchia", "cpu", "float64")
@@ -94,7 +95,7 @@ fitted_vif <- function(object) {
          factors_of = vif$low$factors))
 }
 
-# The inverse of new_conditioning(), by Woodbury's identity.
+# The function inverse() of new_conditioning(), by Woodbury's identity.
 vif_inverse <- function(object, approximation) {
   vif <- approximation$vif
   p <- ncol(object$data$x)

@@ -1,22 +1,23 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
-# Parameters are optimised as log(value), or in a unit: angles in radians. For parameters of a user-defined formula that
-# are optimised as log(value), the unit is the distance of starting values (search_scales.R).
+# The search uses log(value), or the value divided by a unit; angles are in radians. For parameters of a user-defined
+# formula that are searched as log(value), the unit is the distance between starting values (search_scales.R).
 to_search <- function(parameters, theta) {
   ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
 from_search <- function(parameters, s) ifelse(parameters$log, exp(s), s * parameters$unit)
 search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parameters$unit)
 
-# TRUE for angles in the plane, which half a turn does not change; the names of angles in space have numbers.
+# TRUE for angles in the plane, which are equivalent after half a turn. Angles in space have numbers in their names.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
 
-# The factor by which the search magnifies a parameter: for a period, the change in radians of the phase at the far end.
+# The factor by which the search multiplies changes of a parameter. For a period, the factor converts a change to a
+# change of phase, in radians, over the extent of the data.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
 }
 
-# Fills in bounds, for values of `y` (without trend) at the points u.
+# Adds bounds to the parameters, for detrended values `y` at the points u.
 with_bounds <- function(model, u, y) {
   parameters <- model$parameters
   variance <- mean(y^2)
@@ -45,12 +46,13 @@ with_bounds <- function(model, u, y) {
 }
 
 # The maximum range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
-# and ranges far above those of the data, and the range of a coordinate without an effect is infinite.
+# and ranges far above those of the data, and the optimal range of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
-# The largest distance, in the units of this range; for one of several ranges, along its coordinate.
+# The largest distance between points, in the units of a range; for one of several ranges, the distance along the
+# coordinate of this range.
 leaf_extent <- function(model, row, u) {
   leaf <- leaf_at(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)
@@ -75,8 +77,8 @@ typical_variance <- function(model, row, u, whole) {
   leaf_variances(model$covariance, u, whole)[[row$leaf]] / sizes
 }
 
-# The typical variance of each leaf: one factor of a product has the unit of the response, the other factors have the
-# variance at which they are held.
+# The typical variance of each leaf: one factor of a product has the unit of the response, the variances of the other
+# factors are fixed.
 leaf_variances <- function(x, u, whole, path = "1") {
   if (x$kind == "leaf") return(stats::setNames(whole, path))
   sizes <- rep(whole, length(x$parts))
@@ -95,7 +97,7 @@ held_variance <- function(x, u) {
 }
 
 # Fits with a free scale: the common factor of all variances is profiled at each step. The user's variances are then
-# only ratios, which are scaled to the unit of the response, like starting values and bounds.
+# only ratios, and these ratios, the starting values and the bounds are scaled to the unit of the response.
 with_free_scale <- function(model, u, y) {
   row <- model$parameters[model$scale[[1]], ]
   if (is_white(row$label) || is.na(row$value)) return(model)

@@ -1,10 +1,11 @@
-# The search of parameters for many responses at the same points: the parameters that it moves, and its starting values.
+# The search of parameters for many responses at the same points: the parameters on the scale of the search, and
+# starting values.
 
-# The roles of parameters, by which C++ knows them (src/sets/response_parameters.h).
+# The roles of parameters, with the names that C++ uses (src/sets/response_parameters.h).
 response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
 
-# The parameters of a model with bounds on the scale of the search: the share of the nugget is exp(-s), that of the
-# first variance 1 - exp(-s), and other variances are exp(s) times the first.
+# The parameters of a model with bounds on the scale of the search: the share of the nugget in the total variance is
+# exp(-s), the share of the first variance is 1 - exp(-s), and other variances are exp(s) times the first variance.
 response_parameters <- function(model) {
   table <- model$parameters
   first <- setdiff(model$scale, model$nugget)[[1]]
@@ -14,7 +15,7 @@ response_parameters <- function(model) {
   bounds <- function(values) to_search(table, values)
   low <- ifelse(role == "multiple", -log(1e6), ifelse(role == "first", 0, bounds(table$lower)))
   high <- ifelse(role == "multiple", log(1e6), ifelse(role == "first", log(1e8), bounds(table$upper)))
-  # see without_ridge()
+  # the limit for ranges, as in without_ridge()
   far <- table$kind == "range" & table$coordinate == 0 & !table$fixed
   ridge <- ifelse(far, pmin(high, to_search(table, 20 * table$extent)), high)
   finite <- function(x) ifelse(is.finite(x), x, sign(x) * 1e300)
@@ -36,7 +37,7 @@ response_theta <- function(parameters, s) {
 
 is_searched <- function(parameters) !response_roles[parameters$role] %in% c("fixed", "nugget")
 
-# Starts that fill the space of the parameters evenly; each has the numbers of its nearest neighbours.
+# Starts that fill the space of the parameters evenly, and for each start the numbers of the nearest other starts.
 response_starts <- function(model, u, parameters, count = NULL) {
   table <- model$parameters
   searched <- is_searched(parameters)
@@ -59,7 +60,7 @@ response_starts <- function(model, u, parameters, count = NULL) {
 }
 
 # The parameters s that all responses share: the optimum of the sum of their profile likelihoods. `groups` are lists of
-# `sets` and standard responses `y`, of which held(group) are held_responses().
+# `sets` and standard responses `y`; held(group) returns held_responses() for a group.
 common_optimum <- function(held, groups, parameters, starts, reml) {
   searched <- is_searched(parameters)
   total <- function(groups, s) {
@@ -93,8 +94,8 @@ few_responses <- function(groups, max_count = 64) {
   kept
 }
 
-# Logarithms of ranges for an axis of starts that begins at a sixteenth of the spacing of evenly spaced points: short
-# ranges depend on few points that are close to each other.
+# Stretches the axis of the logarithms of ranges, so that the shortest range is a sixteenth of the former one, the
+# spacing of evenly spaced points: estimates of short ranges depend on a few points that are close to each other.
 longer_axis <- function(s) {
   if (!length(s)) return(s)
   high <- apply(s, 1, max)

@@ -1,10 +1,10 @@
 # The target of a search: its likelihood and data; and searches from several starts.
 
-# A target: the likelihood, and the arguments that make a likelihood for other data. Searches call
+# A target has the likelihood and the arguments that create a likelihood for other data. Searches call
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
 #   sample_rows(data, size)  representative rows of these data, for a subset
-#   too_little(data)   whether a subset has no information on the parameters
-#   beside(end)        rows of theta: the optimum of a subset, and starting values beside it
+#   too_little(data)   whether a subset has too little information on the parameters
+#   beside(end)        rows of theta: the optimum of a subset, and starting values near this optimum
 search_target <- function(likelihood, data, model, how, profile, ...) {
   list(
     likelihood = likelihood, data = data, model = model, how = how, profile = profile,
@@ -46,7 +46,7 @@ descend <- function(theta, target, control = target$how$control, search = inform
   search(theta, target$evaluate, target$model, target$profile, control)
 }
 
-# Searches from all starts. If future::plan() has other processes, each creates its own likelihood.
+# Searches from all starts. If future::plan() has several processes, each process creates a separate likelihood.
 descend_all <- function(starts, target, search) {
   rows <- seq_len(nrow(starts))
   if (length(rows) == 1 || !many_workers()) {
@@ -60,7 +60,7 @@ many_workers <- function() {
     future::nbrOfWorkers() > 1
 }
 
-# The target whose evaluations report the progress of the search: on the bar, or by a line.
+# The target whose evaluations report the progress of the search: on the progress bar, or by a line of text.
 reporting_target <- function(target) {
   evaluate <- target$evaluate
   model <- target$model
@@ -71,10 +71,10 @@ reporting_target <- function(target) {
     count <<- count + 1
     word <- if (length(model$prior)) ", log posterior density " else ", log-likelihood "
     value <- if (state$has_value) paste0(word, likelihood_text(-state$value / 2))
-    # a search usually takes 3 to 7 likelihoods
+    # a search usually evaluates 3 to 7 likelihoods
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (target$how$control$progress == "steps") {
-      # the variances at the profiled scale
+      # reports the variances at the profiled scale
       if (length(state$scale)) theta[model$scale] <- theta[model$scale] * state$scale
       theta <- reported(model, theta)
       cli::cat_line("likelihood ", count, value, ", at ",

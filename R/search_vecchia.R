@@ -1,7 +1,9 @@
-# Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and the neighbours of new points.
+# Fits by Vecchia's approximation: the search, in which neighbours are updated when the ranges change, and the
+# neighbours of new points.
 
-# Searches first with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed
-# during a search. If the neighbours have changed at its end, the search continues with the new neighbours.
+# Searches first with few neighbours, so that a likelihood takes a fifth of the time, then with all neighbours. Sets are
+# fixed during a search. If other points are the nearest neighbours at the end of the search, the search continues with
+# these neighbours.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   rough <- target
@@ -12,7 +14,7 @@ vecchia_search <- function(candidates, target) {
   if (is_singular(best)) best else with_settled_neighbours(best, target)
 }
 
-# Repeats the search until its neighbours are the nearest ones at the estimated ranges.
+# Repeats the search until its neighbours are the nearest neighbours under the estimated ranges.
 with_settled_neighbours <- function(best, target) {
   for (round in 1:4) {
     target$likelihood$regroup(best$theta)
@@ -24,9 +26,9 @@ with_settled_neighbours <- function(best, target) {
   best
 }
 
-# The number of observations on which a new point is conditioned: at least `m`, doubled as long as this decreases
-# standard errors of the field by more than half a hundredth. A noisy observation has little information, so that many
-# are needed.
+# The number of observations on which a new point is conditioned: at least `m`. The number is doubled as long as twice
+# the number decreases standard errors of the field by more than 0.5 %. Noisy observations have little information, so
+# many are needed.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
@@ -47,9 +49,9 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   min(m, n)
 }
 
-# Sites where standard errors are compared: half of the points are between observations that are next to each other,
-# half anywhere in the range of the coordinates, to include gaps. Columns beside the coordinates, such as groups and
-# numbers of variables, are those of observations.
+# Sites where standard errors are compared: half of the sites are between observations that are next to each other, half
+# are anywhere in the range of the coordinates, so that gaps are included. Columns other than coordinates, such as
+# groups and numbers of variables, are copied from observations.
 prediction_sites <- function(u, near, model, count = 100, tree = search_tree(near)) {
   n <- nrow(u)
   space <- seq_len(model$d)
@@ -68,7 +70,7 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1, z = beside)
 }
 
-# The method for `method = "auto"`. A likelihood of a family takes about ten factorisations of the matrix.
+# The method for `method = "auto"`. A likelihood of a family requires about ten factorisations of the covariance matrix.
 chosen_method <- function(parts, model, precision, control, family = NULL) {
   u <- observation_sites(parts$layout, parts$u, parts)
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
@@ -80,7 +82,8 @@ chosen_method <- function(parts, model, precision, control, family = NULL) {
   if (suited) "vecchia" else "iterative"
 }
 
-# TRUE if distant observations matter little, given the near ones: the correlation decreases with the distance.
+# TRUE if distant observations have little influence given the near observations, because the correlation decreases with
+# the distance.
 is_local <- function(x) {
   fold_covariance(x, function(leaf, path) is_white(leaf$label) || leaf$kernel$screens,
                   function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))

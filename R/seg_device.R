@@ -1,7 +1,8 @@
-# Matrices on the GPU: formulas entry by entry, and results of segments expanded to the rows of their values.
+# Matrices on the GPU: formulas that are evaluated entry by entry, and results of segments that are expanded to the rows
+# of the values.
 
-# `...` are numbers and gpu matrices of one size, some of which may have one column. The result is one of them, in
-# float64 unless all are float32.
+# Evaluates a formula entry by entry. `...` are numbers and gpu matrices of one size; some matrices may have one column.
+# The result is a gpu matrix, in float64 unless all arguments are float32.
 device_map <- function(formula, ...) {
   values <- list(...)
   there <- vapply(values, is_gpu_matrix, NA)
@@ -43,7 +44,7 @@ device_add_to_rows <- function(eta, row, n) {
   Reduce(\(a, b) device_map("Concat(a, b)", a = a, b = b), columns)
 }
 
-# Copies a matrix of the host to the GPU of `like`.
+# Copies a matrix on the host to the GPU of `like`.
 device_like <- function(x, like) {
   gpu_matrix(x, if (is_float32(like)) "float32" else "float64", gpu_describe(like)$device)
 }
@@ -54,8 +55,8 @@ on_device <- function(x, backend) {
   if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
 }
 
-# The gradient: on_gpu(x, eta) if x or the backend requires the GPU, unless it returns NULL; otherwise on_host(). It
-# stays on the GPU, or has the shape of x.
+# The gradient: the result of on_gpu(x, eta) if x or the backend requires the GPU and the result is not NULL; otherwise
+# the result of on_host(). With `stay`, the gradient stays on the GPU; otherwise it has the shape of x.
 gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = caller_env()) {
   there <- on_device(x, backend)
   if (stay && is.null(there)) stop_gpu_output(call)
@@ -65,18 +66,18 @@ gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = c
   if (stay) device_like(gradient, there) else shape_like(gradient, x)
 }
 
-# A gpu_matrix, or numbers like x on the host.
+# The result as a gpu_matrix if `stay`; otherwise as numbers with the shape of x on the host.
 device_result <- function(result, x, stay) if (stay) result else shape_like(c(as.matrix(result)), x)
 
-# Numbers of the host or the GPU, as a matrix of the host with the columns of x.
+# Numbers on the host or the GPU, as a matrix on the host with as many columns as x.
 host_columns <- function(v, x) {
   array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(value_count(x), dim(x)[2] %||% 1))
 }
 
-# Replaces NaN by 0, such as the results of values outside all segments.
+# Replaces NaN by 0; values outside all segments have the result NaN.
 device_without_nan <- function(v) device_map("IfElse(0.5 - IsNaN(v), v, 0)", v = v)
 
-# Numbers of the host or the GPU, as a matrix of the size of `like` on its GPU.
+# Numbers on the host or a GPU, as a matrix of the size of `like` on the GPU of `like`.
 device_operand <- function(v, like) {
   if (is_gpu_matrix(v)) return(v)
   gpu_matrix(array(as.numeric(v), dim(like)), "float64", gpu_describe(like)$device)

@@ -1,7 +1,8 @@
-# Encodings of values of a class as numbers.
+# Encodings: the values of a class as numbers.
 #
-# An encoding has a list of `parts`, each of which is computed alone (one vector, the real and the imaginary part, the
-# limbs of large integers), and `back`, a function that makes results of the list of results of the parts.
+# An encoding has a list of `parts`, to which the operation is applied separately (one vector, the real and the
+# imaginary part, or the limbs of large integers), and `back`, a function that converts the list of results of the parts
+# to a result.
 
 encoding <- function(parts, back = \(results) results[[1]]) list(parts = parts, back = back)
 
@@ -15,7 +16,7 @@ with_class_of <- function(result, x) {
   `attributes<-`(result, c(attributes(result), kept))
 }
 
-# Results of the class of x, as numbers, or as differences of dates or times.
+# Encodes values whose results have the class of x: numbers, and differences of dates or times.
 as_stored <- function(x) encoding(list(bare(x)), \(results) with_class_of(results[[1]], x))
 as_number <- function(x) encoding(list(bare(x)))
 as_difference <- function(x) {
@@ -32,7 +33,7 @@ as_codes <- function(x) {
 }
 as_code_numbers <- function(x) encoding(as_codes(x)$parts)
 
-# Encodes complex numbers; a missing number has two missing parts.
+# Encodes complex numbers; both parts of a missing number are missing.
 as_complex_parts <- function(x) {
   parts <- list(Re(x), Im(x))
   if (anyNA(x)) parts <- lapply(parts, \(part) replace(part, is.na(x), (parts[[1]] + parts[[2]])[is.na(x)]))
@@ -42,11 +43,11 @@ as_complex_parts <- function(x) {
 }
 as_complex_equal <- function(x) encoding(list(bare(x, match(x, unique(x[!is.na(x)])))))
 
-# Computes by `run(part, empty)` for each part of the values, whose operation was checked. `count(part)` gives the
-# numbers of values of the results.
+# Computes an operation, which was already checked, by `run(part, empty)` for each part of the values. `count(part)`
+# returns the number of values of each result.
 run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", call = caller_env()) {
   encoded <- value_rules[[class_of_values(x)]][[op]](x)
-  none <- if (op %in% c("min", "max", "range")) NA # if a class has no infinite value
+  none <- if (op %in% c("min", "max", "range")) NA # for classes without an infinite value
   result <- encoded$back(lapply(encoded$parts, run, none))
   if (is.null(empty)) return(result)
   alike <- identical(class(c(result)), class(c(x)))

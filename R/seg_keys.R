@@ -1,6 +1,7 @@
-# Keys of values as numbers of groups: vectors of any type, factors, and several of them at once.
+# Converts keys of values to numbers of groups. Keys are vectors of any type, factors, or combinations of several of
+# these.
 
-# The groups in the form that seg_from_groups() reads, and their names.
+# The groups in the form that seg_from_groups() requires, and the names of the groups.
 group_numbers <- function(g, sort, call) {
   if (inherits(g, "GRP")) {
     keys <- lapply(as.list(g$groups), as.character)
@@ -49,7 +50,8 @@ level_numbers <- function(g, sort) {
   numbers
 }
 
-# The combinations of several keys that occur: two numbers become one number, and the numbers are counted again.
+# The combinations of several keys that occur: the numbers of two keys are combined to one number, and distinct combined
+# numbers are numbered again.
 joint_numbers <- function(columns, sort, call) {
   each <- lapply(unname(columns), group_numbers, TRUE, call)
   rows <- lapply(each, group_rows)
@@ -70,7 +72,7 @@ pair_numbers <- function(joint, rows, count) {
   (as_number(joint$rows) - 1L) * as_number(count) + rows
 }
 
-# Numbers of complex keys: both parts are keys; a number with a missing part is missing.
+# Numbers of complex keys: the real and the imaginary part are keys; a number with a missing part is missing.
 complex_numbers <- function(g, sort, call) {
   g[is.na(g)] <- NA
   numbers <- joint_numbers(list(Re(g), Im(g)), sort, call)
@@ -78,7 +80,7 @@ complex_numbers <- function(g, sort, call) {
   numbers
 }
 
-# The group of each value from 1, or NA.
+# The number of the group of each value, from 1 on; NA for none.
 group_rows <- function(groups) {
   codes <- as.integer(groups$input) - groups$base + 1L
   if (is.null(groups$rows)) codes else groups$rows[codes] + 1L
@@ -91,7 +93,7 @@ key_numbers <- function(g, sort) {
   if (is.character(g) && !(numbers$collated && numbers$ascii)) settle_strings(numbers, sort) else numbers
 }
 
-# Merges strings that are equal in two encodings into one key, and sorts keys in the order of the locale.
+# Merges strings that are equal but have different encodings into one key, and sorts keys in the order of the locale.
 settle_strings <- function(numbers, sort) {
   if (numbers$ascii && !is.unsorted(numbers$keys)) return(numbers)
   text <- level_key(numbers$keys)
@@ -113,7 +115,7 @@ is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
 sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
 
 # Names in the form of tapply(), unless different keys would have the same name. Names of integers are distinct, and R
-# converts them when they are first read.
+# converts integers to strings when the names are first read.
 key_names <- function(keys) {
   if (inherits(keys, "integer64")) return(exact_digits(keys))
   names <- if (!is_bytes(keys)) as.character(keys)

@@ -47,8 +47,8 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
   make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
-# Creates the plan of the one argument that is given. The number of values is `n`, if it is known. A plan that the user
-# did not create serves a single call, unless `keep` is TRUE.
+# Creates the plan from `offsets`, `lengths`, `g` or `plan`, of which the user gives one. `n` is the number of values,
+# if known. A plan that the user did not create is used for a single call, unless `keep` is TRUE.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets
@@ -83,12 +83,12 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   made
 }
 
-# TRUE for groups that were passed as offsets: offsets are numbers.
+# TRUE for groups that were passed as offsets by mistake, because offsets are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
 # Refuses numbers that may be groups passed as offsets, because they would divide the values into other segments. `made`
-# is the call: named offsets are accepted, and offsets in `...` were checked before. Distinct numbers below n give the
-# same segments as groups, and numbers from 0 to n cannot be groups.
+# is the call of the user: named offsets are accepted, and offsets in `...` were already checked. Distinct numbers below
+# n give the same segments as groups, and numbers from 0 to n cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))
@@ -115,7 +115,7 @@ new_plan <- function(how, about, n = NULL) {
   structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
 }
 
-# The plan of groups that have numbers from 1 already.
+# The plan for groups that are already numbered from 1.
 numbered_plan <- function(numbers, count) new_plan("g", numbered_groups(numbers, count))
 
 check_number_of_values <- function(n, call) {
@@ -128,7 +128,8 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The segments, created on first use, and again after readRDS(). The values of groups are counted if `counted` is TRUE.
+# The segments of a plan, created on first use, and again after readRDS(). If `counted` is TRUE, the values of each
+# group are counted.
 segments <- function(plan, counted = TRUE) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
@@ -146,7 +147,7 @@ segments <- function(plan, counted = TRUE) {
 }
 
 # A plan for one call of the function whose environment is `frame`. When the function ends, even by an error or
-# interrupt, the memory of the plan is freed: R's collector does not count memory of C++.
+# interrupt, the memory of the plan is freed, because R's garbage collector does not know the size of memory in C++.
 temporary <- function(plan, frame = caller_env()) {
   plan$cell$temporary <- TRUE
   do.call(on.exit, list(as.call(list(free_plan, plan)), add = TRUE), envir = frame)

@@ -1,17 +1,18 @@
-# Gradients of scans: each is a scan in the opposite direction, in linear time.
+# Gradients of scans. The gradient of a scan is a scan in the opposite direction, in linear time.
 #
 # If y_k is the result at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results k from j on. If dy_k /
 # dx_j is a product of factors of the steps from j to k, this sum is a linear recurrence.
 
-# The gradient of sum(eta * y); `run(v, op, reverse, exclusive)` scans the columns of v, `recur(v, factor)` is the
-# recurrence r_k = v_k + factor_k r_(k + 1), all against the direction of the scan if `reverse` is TRUE.
+# The gradient of sum(eta * y); `run(v, op, reverse, exclusive)` scans the columns of v, in the direction opposite to
+# the original scan if `reverse` is TRUE. `recur(v, factor)` computes the recurrence r_k = v_k + factor_k r_(k + 1),
+# which also has the opposite direction.
 scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, reverse = TRUE),
   mean = function(x, eta, run, ...) run(eta / run(x, "count"), reverse = TRUE),
   var = function(x, eta, run, center, ...) {
     x <- center(x)
     share <- 2 * eta / (run(x, "count") - 1)
-    share[!is.finite(share)] <- 0 # the variance of a single value is missing
+    share[!is.finite(share)] <- 0 # the variance of a single value is NA
     x * run(share, reverse = TRUE) - run(share * run(x, "mean"), reverse = TRUE)
   },
   min = function(x, eta, run, place, ...) place(eta, run(x, "argmin")),
@@ -20,7 +21,7 @@ scan_gradients <- list(
   logsumexp = function(x, eta, run, recur, following, ...) {
     y <- run(x, "logsumexp")
     fraction <- exp(y - following(y))
-    fraction[is.na(fraction)] <- 0 # there is no following value, or both are -Inf
+    fraction[is.na(fraction)] <- 0 # NA: there is no next value, or both values are -Inf
     exp(x - y) * recur(eta, fraction)
   }
 )
@@ -81,19 +82,20 @@ expand_segments <- function(results, plan) {
   unname(results)[owner, , drop = FALSE]
 }
 
-# Adds each `eta` to the value that `position` names in its segment.
+# Adds each `eta` to the value at `position` in the segment.
 place_by_position <- function(eta, position, plan) {
   add_to_rows(eta, array(rows_of_positions(position, plan), dim(eta)), nrow(eta))
 }
 
-# The rows of the values that `position` names in the segments of its rows.
+# The rows of the values at `position` within the segments to which the rows of `position` belong.
 rows_of_positions <- function(position, plan) {
   from <- seg_values(segments(plan)$pointer)
   before <- expand_segments(as.matrix(cumsum(from$lengths) - from$lengths), plan)
   array(from$row[c(before) + position], dim(position))
 }
 
-# The sum of `eta` for each of n rows, column by column; a value with a missing row is not added.
+# For each of n rows, the sum of the values of `eta` with this row number, column by column. Values with a missing row
+# number are omitted.
 add_to_rows <- function(eta, row, n) {
   sums <- function(k) run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum")
   array(unlist(lapply(seq_len(ncol(eta)), sums)), c(n, ncol(eta)))

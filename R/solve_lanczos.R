@@ -1,10 +1,12 @@
-# log det(K + lambda I) and traces from the solves of random probes, by stochastic Lanczos quadrature (Ubaru, Chen and
-# Saad 2017; with a preconditioner P: Gardner et al. 2018). Conjugate gradients for a probe z with covariance P find,
-# on their way, the tridiagonal matrix T of Lanczos, and z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about
-# z' P^-1 z times entry (1, 1) of log(T). Its mean is log det(K + lambda I) - log det P.
+# The log-determinant of K + lambda I and traces, from the solves for random probes, by stochastic Lanczos quadrature
+# (Ubaru, Chen and Saad 2017; with a preconditioner P: Gardner et al. 2018). Conjugate gradients for a probe z with
+# covariance P also compute the tridiagonal matrix T of the Lanczos method, and z' P^-1/2 log(P^-1/2 (K + lambda I)
+# P^-1/2) P^-1/2 z is about z' P^-1 z times entry (1, 1) of log(T). The expected value is log det(K + lambda I) - log
+# det P.
 
-# n x count probes z with independent columns of covariance P (I for NULL), computed from the random numbers of `draw`,
-# and `weights` P^-1 z: the trace of (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
+# The n x count matrix of probes z, whose columns are independent with covariance P (I if `precond` is NULL) and
+# computed from the random numbers of `draw`; and the `weights` P^-1 z: the trace of (K + lambda I)^-1 B is the mean
+# over probes of z' (K + lambda I)^-1 B (P^-1 z).
 probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = random_signs) {
   space <- system$space
   sparse <- identical(precond$type, "vecchia")
@@ -40,9 +42,9 @@ log_corner <- function(step, ratio) {
   sum(gauss$weights * log(gauss$nodes))
 }
 
-# The Lanczos matrix T of a column of conjugate gradients, L D L' with D = diag(1 / step) and the roots of the ratios
-# below the diagonal of L: its `diagonal`, the numbers `below`, whose last entry leads to the next row, and its Gauss
-# rule.
+# The Lanczos matrix T = L D L' of a column of conjugate gradients, where D = diag(1 / step) and L has the roots of the
+# ratios below the diagonal: the `diagonal` of T, the entries `below` the diagonal, of which the last belongs to the
+# next row, and the Gauss rule of T.
 lanczos_run <- function(step, ratio) {
   done <- !is.na(step)
   step <- step[done]
@@ -55,7 +57,7 @@ lanczos_run <- function(step, ratio) {
 random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
 normal_numbers <- function(n, width) matrix(stats::rnorm(n * width), n)
 
-# Evaluates code with random numbers from a separate seed, and restores the state of R's generator.
+# Evaluates code after set.seed(seed), and restores the previous state of R's generator.
 with_seed <- function(seed, code) {
   before <- globalenv()$.Random.seed
   on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else

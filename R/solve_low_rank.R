@@ -1,8 +1,9 @@
-# Approximations C C' of K from few of its columns, and preconditioners from an approximation. Each is a list:
-# `columns`, the n x k block C, and `left`, the trace of K - C C'.
+# Approximations C C' of K from a few columns of K, and preconditioners from such an approximation. An approximation is
+# a list of `columns`, the n x k block C, and `left`, the trace of K - C C'.
 
-# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. For many points, the
-# pivots are sought among `candidates`, evenly spread over the rows, and K is projected on their columns.
+# Pivoted Cholesky decomposition: the next pivot is the point where the diagonal of K - C C' is largest. If there are
+# many points, the pivots are chosen among `candidates`, which are evenly spread over the rows, and K is projected on
+# the columns of the pivots.
 pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, candidates = max(10 * rank, 5000)) {
   if (!is.null(system$subset) && system$n > 2 * candidates) {
     candidates <- round(seq(1, system$n, length.out = candidates))
@@ -45,9 +46,9 @@ nystrom <- function(system, diagonal, chosen) {
   list(columns = columns, left = max(sum(diagonal) - sum(space$dots(columns, columns)), 0))
 }
 
-# For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. They are
-# the factors Q (up to a scaling of rows) and R of the decomposition of (D^-1/2 C; I). Its second pass makes them
-# accurate if `trace`, the trace of C C', is much larger than D. C is overwritten.
+# For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. Q (up to
+# a scaling of rows) and R are the factors of the QR decomposition of (D^-1/2 C; I). A second pass of the decomposition
+# makes the factors accurate if `trace`, the trace of C C', is much larger than D. C is overwritten.
 woodbury_factor <- function(space, columns, shift, trace) {
   scaled <- if (length(shift) == 1) \(x) space$axpby(0, x, 1 / sqrt(shift), x) else
     \(x) space$scale_rows(on_space(1 / sqrt(shift), space), x)

@@ -90,8 +90,8 @@ kernel_preconditioner <- function(op, var, input, lambda = 0,
 
 preconditioner_types <- c("pivoted_cholesky", "rpcholesky", "nystrom", "jacobi", "vecchia")
 
-# P is diag(shift) (I + U U') with n x rank U, `inverse` of P = diag(1 / shift) - Q Q', and U = diag(shift) Q R.
-# `near` and `graph_of`: see vecchia_preconditioner().
+# The preconditioner P = diag(shift) (I + U U') has an n x rank matrix U; P^-1 = diag(1 / shift) - Q Q', and U =
+# diag(shift) Q R. `near` and `graph_of`: see vecchia_preconditioner().
 system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NULL, graph_of = sparse_graph,
                                   call = caller_env()) {
   rank <- rank %||% if (type == "vecchia") 40 else 100
@@ -114,17 +114,17 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# The cheaper type: a few columns explain a smooth field up to less than the noise; points of a rough field depend on
-# their neighbours. The choice uses some points only, as columns of all points would cost too much: where the remaining
-# variance is l times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to 1e-6. A GPU takes these steps faster
-# than the CPU finds neighbours, except for many points (bench/preconditioners.R). `small` is the largest such l.
+# The cheaper type. For smooth fields, a few columns leave a remainder that is smaller than the noise; for rough fields,
+# each point depends mainly on its neighbours. The choice is based on a sample of points, because columns of all points
+# would take too long. If the remaining variance is l times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to
+# 1e-6. A GPU takes these steps faster than the CPU finds neighbours, except for many points (bench/preconditioners.R).
+# `small` is the largest such l.
 best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
                                 few = 1500, rank = 150) {
   some <- spaced_rows(system$n, few)
   variance <- system$diagonal()[some]
-  # random errors e of the entries change eigenvalues by 2 sqrt(n) e: if this exceeds the noise, the matrix of the
-  # products has other neighbours
-  # another matrix than the one with these neighbours
+  # random errors e of the entries change eigenvalues by 2 sqrt(n) e. If this change exceeds the noise, products use
+  # effectively another matrix than the one from which the weights of neighbours are computed
   off <- 2 * sqrt(system$n) * rounding_unit[[system$precision]] * mean(variance)
   if (off > mean(system$lambda)) return("pivoted_cholesky")
   left <- pivots(system$subset(some), variance, min(rank, length(some)), 1e-10)$left / length(some)
@@ -139,7 +139,7 @@ new_preconditioner <- function(type, shift, n, Q = NULL, R = diag(0), left = NUL
   )
 }
 
-# r -> P^-1 r, in a space; the identity for NULL.
+# The function r -> P^-1 r for blocks of a space; the identity if `precond` is NULL.
 preconditioning <- function(precond, space) {
   if (is.null(precond)) return(identity)
   if (is.function(precond)) return(precond)

@@ -1,5 +1,6 @@
 # A sparse approximate inverse of K + lambda I by Vecchia's approximation: P^-1 = U' U, where row i of U has 1 / sd for
-# a point and -weights / sd for its neighbours, the nearest of those before it, in the conditional mean given these.
+# a point and -weights / sd for its neighbours, which are the nearest earlier points. The weights are those of the
+# neighbours in the conditional mean of the point.
 
 # `near` holds coordinates in which distance reflects correlation, by default computed from the entries of K. The
 # weights are computed on the device of the vectors of the system.
@@ -14,7 +15,7 @@ vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, gr
             class = "kernel_preconditioner")
 }
 
-# The ordering, the neighbours of each point, and the points of which each is a neighbour.
+# The ordering, the neighbours of each point, and for each point the sets in which it is a neighbour.
 sparse_graph <- function(near, neighbours) {
   tree <- search_tree(near)
   order <- vecchia_order(near, tree = tree)
@@ -22,7 +23,7 @@ sparse_graph <- function(near, neighbours) {
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
-# sparse_graph() for a search: while the ranges change by a common factor, the graph is kept.
+# A function like sparse_graph() for a search, which keeps the graph while the ranges change only by a common factor.
 remembered_graph <- function() {
   last <- NULL
   function(near, neighbours) {
@@ -39,7 +40,8 @@ proportional <- function(a, b, tol = 1e-10) {
   factor > 0 && max(abs(a - factor * b)) <= tol * max(abs(a))
 }
 
-# Neighbours may determine a point, up to rounding: enough noise is `added` to make all sets positive definite.
+# The conditional distributions. Neighbours may determine a point up to rounding, so noise is `added` that makes the
+# covariance matrices of all sets positive definite.
 conditional_sets <- function(entries, order, neighbours, noise, size, device, call) {
   values <- entries_operator(entries, device = device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {
@@ -66,13 +68,14 @@ entries_coordinates <- function(entries) {
   entries$u[, used, drop = FALSE] * rep(sqrt(scale[used]), each = nrow(entries$u))
 }
 
-# r -> P^-1 r for blocks, where they are: a GPU copies the factor at the first of them.
+# The function r -> P^-1 r, on the device of the block r; the first block on a GPU causes a copy of the factor to this
+# GPU.
 sparse_solver <- function(precond) {
   pointer <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
   function(r) sparse_apply(pointer, r, threads())
 }
 
-# Columns with covariance P from independent ones.
+# Columns with covariance P, computed from columns of independent numbers.
 sparse_colour <- function(precond, z) {
   z[precond$order, ] <- sparse_multiply(precond$sets, z, inverse = TRUE)
   z

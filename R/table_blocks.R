@@ -35,8 +35,8 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   blocks
 }
 
-# Returns f(): the coordinates near_of() of the heads. As in tasks of other processes, the environment of f contains only
-# near_of() and the heads.
+# Returns f(): the coordinates near_of() of the heads. As in tasks of other processes, the environment of f contains
+# only near_of() and the heads.
 near_of_heads <- function(near_of, heads) {
   force(list(near_of, heads))
   once(function() near_of(coordinates_of_records(heads)))

@@ -1,14 +1,14 @@
 # Cells of a table: boxes of a k-d tree over a sample of its rows, with about equal numbers of rows. Cells do not depend
-# on memory or workers, so that sums over cells are bit-identical. Numbers of cells follow the tree, so that cells with
-# close numbers are near each other.
+# on memory or workers, so that sums over cells are bit-identical. Cells are numbered in the order of the leaves of the
+# tree, so that cells with close numbers are near each other.
 
 # The approximate number of rows of a cell, and the number of first points of its ordering that may be neighbours in all
 # cells.
 cell_rows <- 65536
 cell_heads <- 1024
 
-# A tree over the sample `near` of n points: for each node, the coordinate and the value at which it is divided into
-# cells. The children of node k are nodes 2 k and 2 k + 1.
+# A tree over the sample `near` of n points: for each node, the coordinate that divides the node, and the value at which
+# it is divided. The children of node k are nodes 2 k and 2 k + 1.
 partition_of <- function(near, n) {
   depth <- max(0, min(ceiling(log2(n / cell_rows)), floor(log2(nrow(near) / 8))))
   nodes <- 2^depth - 1
@@ -39,8 +39,9 @@ cells_of <- function(partition, near) {
 
 cell_count <- function(partition) 2^partition$depth
 
-# The second pass: writes the records of each cell to its file. Returns the number of rows used and of each cell, their
-# boxes, and the decomposition of [X, y]: chunks are merged by qr(), which loses no digits.
+# The second pass over the table: writes the records of each cell to the file of the cell. Returns the number of used
+# rows, the number of rows and the box of each cell, and the triangular factor of [X, y]. The factors of chunks are
+# merged by qr(), which loses no digits.
 sort_into_cells <- function(source, columns, pilot, partition, near_of, store, size, call = caller_env()) {
   count <- cell_count(partition)
   path <- in_store(store, "rows-", seq_len(count))

@@ -1,8 +1,8 @@
-# Sets of a table, each a point with its neighbours among earlier points. Sets are divided into units: slices of the
-# heads, then the other points of each cell. A unit is a file with all data that its part of the likelihood reads, and
-# is computed separately.
+# Sets of a table, each a point with its neighbours among earlier points. Sets are divided into units: first slices of
+# the heads, then, for each cell, the other points of the cell. The sums over a unit are computed separately, from a
+# file with all data of the unit.
 
-# The units of a table: `first` and `last` position of each slice of the heads, or the number of a cell.
+# The units of a table: the `first` and `last` position of a slice of the heads, or the number of a cell.
 units_of <- function(blocks) {
   heads <- nrow(blocks$heads)
   first <- seq(1, heads, by = cell_rows)
@@ -37,7 +37,7 @@ sets_of_heads <- function(blocks, unit) {
   compact_sets(blocks$heads, some, search_of_records(blocks, blocks$heads)(some))
 }
 
-# Returns f(some): the neighbours of some records, which are in their order.
+# Returns f(some): the neighbours of some of the records. `records` are in the order of the approximation.
 search_of_records <- function(blocks, records) {
   u <- coordinates_of_records(records)
   tree <- search_tree(blocks$near_of(u))
@@ -45,8 +45,8 @@ search_of_records <- function(blocks, records) {
   function(some) search(min(blocks$m, nrow(records) - 1L), some)
 }
 
-# The sets of the points of a cell after its heads. Their neighbours are among the points of the halo of the cell, heads
-# nearby, and the first heads of the table.
+# The sets of the points of a cell after its heads. The neighbours of these points are among the cell and its halo, the
+# heads nearby, and the first heads of the table.
 sets_of_cell <- function(blocks, k) {
   halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = blocks$first)
   order <- order(-halo$records[, "level"], halo$records[, "row"])
@@ -79,7 +79,7 @@ heads_near_cell <- function(blocks, k) {
   blocks$heads[close | seq_len(nrow(near)) <= max(blocks$first), , drop = FALSE]
 }
 
-# The sets of the records `rows` alone, with the records that are neighbours.
+# The sets of the records `rows`, with only those records that are neighbours in these sets.
 compact_sets <- function(records, rows, neighbours) {
   used <- renumbered_neighbours(neighbours, rows, nrow(records))
   list(records = records[used$rows, , drop = FALSE], neighbours = used$neighbours)

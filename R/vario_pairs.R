@@ -1,7 +1,7 @@
 # Sums of gp_variogram() over pairs of points.
 
-# Directions: each is a list of the angle in the plane and the dip above it, in degrees, and their tolerances. Without a
-# tolerance, all angles or dips are included.
+# Directions, as lists of the angle in the plane, the dip above the plane, and the tolerances of both, in degrees.
+# Without a tolerance, all angles or dips are included.
 pair_directions <- function(alpha, tol, beta, tol.ver, d, long_lat, call = caller_env()) {
   in_plane <- angles_between(alpha, tol, c("alpha", "tol"), call)
   above <- angles_between(beta, tol.ver, c("beta", "tol.ver"), call)
@@ -32,8 +32,8 @@ unit_direction <- function(angle) c(sin(angle * pi / 180), cos(angle * pi / 180)
 # The cosine of a tolerance; a pair exactly at the tolerance is included.
 tolerance_cosine <- function(tol) cos(tol * pi / 180) - 1e-12
 
-# The rows of h, differences of points, along the direction; differences that point back along it in the plane are
-# turned.
+# The rows of h, which are differences of points, along the direction; differences that point backwards in the plane are
+# multiplied by -1.
 along_direction <- function(h, direction) {
   kept <- rep(TRUE, nrow(h))
   if (!length(direction$tol) && !length(direction$tol.ver)) return(kept)
@@ -65,7 +65,7 @@ direction_formula <- function(direction) {
 }
 
 # The class of a pair is the number of limits that its distance exceeds. Returns a row for each class that has pairs:
-# their number, mean distance and semivariance.
+# the number of pairs, the mean distance and the semivariance.
 variogram_classes <- function(u, values, breaks, direction, estimator, backend) {
   classes <- length(breaks) - 1
   d <- ncol(u)
@@ -96,7 +96,7 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   all[all$np > 0, ]
 }
 
-# All pairs up to the cutoff, for one point after another.
+# All pairs up to the cutoff, computed point by point.
 variogram_cloud <- function(u, values, cutoff, direction, rows) {
   parts <- lapply(seq_len(nrow(u))[-1], function(i) {
     before <- seq_len(i - 1)

@@ -85,8 +85,8 @@ hsic_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "
   test
 }
 
-# Both samples, shifted to their first point and scaled to a largest coordinate of about 1; and `orders`, a column with
-# the order of the rows of y for the data and for each permutation.
+# Both samples, shifted so that the first point is 0 and scaled to a largest coordinate of about 1; and `orders`, which
+# has the order of the rows of y in a column, for the data and for each permutation.
 observed_together <- function(x, y, permutations, call = caller_env()) {
   x <- unname(verb_points(x, "x", call = call))
   y <- unname(verb_points(y, "y", call = call))
@@ -122,7 +122,7 @@ line_means <- function(pair) {
   list(products = products, squares = c(square(x, mean_x), square(y, mean_y)))
 }
 
-# The mean distance of each number to all numbers, whose mean is 0.
+# The mean distance of each number to all numbers; the numbers have mean 0.
 line_row_means <- function(u) {
   n <- length(u)
   up <- order(u)
@@ -132,9 +132,9 @@ line_row_means <- function(u) {
   means
 }
 
-# Like line_means(), for points and a function of squared distances, `outer`, by passes over all pairs: first row means,
-# then centred entries, then their products with the entries of permuted points, which need no centring. `factors` scale
-# the squared distances of both samples.
+# The same means as line_means(), for points and a function `outer` of squared distances, by passes over all pairs:
+# first for row means, then for centred entries, then for products of centred entries with entries of permuted points,
+# which need no centring. `factors` scale the squared distances of both samples.
 centred_means <- function(pair, outer, factors, backend) {
   n <- nrow(pair$x)
   run <- function(formula, sizes, input) {
@@ -183,7 +183,7 @@ stored_means <- function(pair, a, b, shifted, factors) {
   })
   Reduce(`+`, sums) / n^2
 }
-most_stored <- 5000 # maximum number of observations
+most_stored <- 5000 # the maximum number of observations for which B is stored
 
 # mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector, for which
 # each coordinate of y has 64 columns.
@@ -204,7 +204,8 @@ permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   }), use.names = FALSE)
 }
 
-# The htest of a statistic, the first of `values`, and of its permutations, if there are any.
+# The htest for a statistic: `values` are the statistic of the data, followed by the statistics of permutations, if
+# there are any.
 permuted_test <- function(values, statistic, method, name) {
   test <- permutation_test(values, stats::setNames(NA, statistic), method, name)
   if (length(values) == 1) test[c("p.value", "permuted", "parameter")] <- NULL

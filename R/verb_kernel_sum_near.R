@@ -1,13 +1,13 @@
-# The division of a kernel that is not smooth at 0: the smooth part is 0 at 0 and equals the kernel from `radius` cells
-# of the grid of modes on; the rest is summed over pairs of near points.
+# Divides a kernel that is not smooth at 0 into two parts. The smooth part is 0 at distance 0, and equals the kernel
+# beyond a distance of `radius` cells of the grid of modes. The rest is summed over pairs of near points.
 
-# A smooth step over `radius` cells whose Fourier transform is below `precision` beyond the modes.
+# The radius in cells: the Fourier transform of a smooth step over this radius is below `precision` beyond the modes.
 near_radius <- function(precision) {
   2 * sqrt(2 * log(1 / precision)) / pi * stats::qnorm(precision, lower.tail = FALSE)
 }
 
-# The series of the smooth part with the number of modes for which sums over modes and near pairs are fastest. NULL if
-# they are slower than `most_seconds`.
+# The series of the smooth part. Its number of modes minimises the time of the sums over modes and near pairs. NULL if
+# these sums would take more than `most_seconds`.
 series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
   best <- list(seconds = most_seconds)
   for (fineness in 2^seq(-2, 12)) {
@@ -23,10 +23,10 @@ series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
   utils::modifyList(fourier_series(smooth, torus, best$modes, precision), best)
 }
 
-# The weight of the part of short range at a pair of points: smooth_step() of their distance in units of the radius.
+# The weight of the short-range part for a pair of points: smooth_step() of the distance in units of the radius.
 short_range <- "(0.5 * Erfc(steep * (2 * Norm2((x - y) * scale) - 1)))"
 
-# The kernel times a weight that is a formula of `scale` and `steep`.
+# The kernel multiplied by `weight`, a formula with the variables `scale` and `steep`.
 divided_kernel <- function(kernel, near, weight) {
   scale <- replace(numeric(kernel$d), near$wide, 1 / near$radius)
   kernel$text <- code_text("(", kernel$text, ") * ", weight)
@@ -41,8 +41,8 @@ near_sums <- function(kernel, near, x, y, b) {
   sums[order(near$rows_x), , drop = FALSE]
 }
 
-# Pairs of points in adjacent cells of the size of the radius: the sorted rows of both, their ranges, and the number of
-# pairs.
+# The pairs of points in equal or adjacent cells whose size is the radius: the sorted rows of x and y, the ranges of
+# rows that form pairs, and the number of pairs.
 near_pairs <- function(torus, modes, x, y, precision) {
   radius <- near_radius(precision) * torus$period / modes
   of_x <- sorted_cells(x, torus, radius)
@@ -66,7 +66,7 @@ sorted_cells <- function(points, torus, radius) {
        strides = rev(cumprod(rev(count[-1]))))
 }
 
-# For each cell the ranges of the points of `to` in it and its neighbours: three arrays of ranges.
+# For each cell of `from`, the ranges of points of `to` in this cell and in adjacent cells: three arrays of ranges.
 adjacent_ranges <- function(from, to) {
   steps <- as.matrix(expand.grid(rep(list(-1:1), length(from$strides))))
   steps <- if (length(from$strides)) sort(drop(steps %*% from$strides)) else 0

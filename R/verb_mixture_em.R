@@ -1,6 +1,6 @@
 # The EM algorithm of mixture_model().
 
-# The points in coordinates around their mean, in a unit in which their squares are neither 0 nor infinite.
+# The points relative to their mean, scaled so that squares of coordinates are neither 0 nor infinite.
 mixture_problem <- function(x, k, covariance, equal, weights, backend) {
   x <- unname(x)
   middle <- x[1, ] + colSums(weights * (x - rep(x[1, ], each = nrow(x)))) / sum(weights)
@@ -45,7 +45,7 @@ mixture_components <- function(weight, mean, covariance) {
 }
 
 # The operator of a reduction of the logarithms of all weighted densities. Axis 1 reduces over components. Axis 0
-# reduces over points; the text `further` then follows, with its variables `declared`.
+# reduces over points; the text `further`, with the variables `declared`, is then appended to the formula.
 component_log_densities <- function(reduction, components, d, backend, stored = FALSE, further = "%s", axis = 1,
                                     declared = NULL) {
   whitened <- if (components$full) "MatVecMult(r, x - m)" else "r * (x - m)"
@@ -71,7 +71,7 @@ component_moments <- function(problem, components, density) {
   op(c(list(problem$x), components$input, list(density, problem$weights)))
 }
 
-# The same sums if each point belongs to one component; deviations are from 0.
+# The sums of component_moments() if each point belongs to one component; deviations are from 0.
 cluster_moments <- function(problem, label) {
   x <- problem$x
   d <- ncol(x)
@@ -82,7 +82,8 @@ cluster_moments <- function(problem, label) {
   sums[, c(ncol(sums), seq_len(ncol(sums) - 1)), drop = FALSE]
 }
 
-# Weights, means and covariances from such sums of deviations from `mean`; NULL if a covariance is singular.
+# Weights, means and covariances from the sums of component_moments(), with deviations from `mean`; NULL if a covariance
+# is singular.
 mixture_parameters <- function(problem, moments, mean) {
   k <- problem$k
   d <- ncol(problem$x)

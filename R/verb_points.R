@@ -1,13 +1,13 @@
 # The verbs: functions for tasks rather than formulas. The contract of the files verb_*.R:
 #
-# - A verb checks its arguments by the functions of this file, so that all verbs refuse the same input: missing and
-#   infinite coordinates, no points, another number of coordinates.
-# - A verb is thin. Sums over pairs are formulas of recent_operator(), which keeps compiled operators, runs on each
-#   backend and takes `backend`; searches of neighbours are those of search_tree().
+# - A verb checks its arguments with the functions of this file, so that all verbs refuse the same input: missing and
+#   infinite coordinates, no points, different numbers of coordinates.
+# - A verb has little code. Sums over pairs are formulas of recent_operator(), which keeps compiled operators and runs
+#   on the given `backend`; neighbours are searched with search_tree().
 # - A verb has no separate settings: threads, precision and device are the options of kernops.
 # - Random numbers come from R's generator, as in stats, so that set.seed() repeats a result.
 
-# n x d doubles from a matrix, a data frame or a vector, of which each number is a point.
+# An n x d matrix of doubles, from a matrix, a data frame, or a vector with one number for each point.
 verb_points <- function(x, name, columns = NULL, call = caller_env()) {
   x <- plain_numbers(x, name, call)
   if (is.atomic(x) && !is.null(x) && is.null(dim(x))) x <- matrix(x, dimnames = list(names(x), NULL))
@@ -30,7 +30,7 @@ verb_points <- function(x, name, columns = NULL, call = caller_env()) {
   x
 }
 
-# One non-negative finite weight for each of n points, of which one is positive; NULL for none.
+# One non-negative finite weight for each of n points, at least one of them positive; NULL if there are no weights.
 verb_weights <- function(weights, n, name = "weights", call = caller_env()) {
   if (is.null(weights)) return(NULL)
   if (!is_plain_numeric(weights) || length(weights) != n || !all(is.finite(weights)) || any(weights < 0)) {
