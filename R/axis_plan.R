@@ -1,19 +1,20 @@
 #' Plan a reduction over dimensions of an array
 #'
-#' `axis_plan()` stores what [axis_reduce()], [softmax()] and [logsumexp()] compute from the shape of an array. The plan
-#' can be used again for any values and any operation. A plan contains a few numbers for each dimension (strides, not
-#' positions), whatever the size of the array.
+#' `axis_plan()` stores the quantities that [axis_reduce()], [softmax()] and [logsumexp()] compute from the shape of an
+#' array. The plan can be used again for any values and any operation. A plan contains a few numbers for each dimension
+#' (strides, not positions), for arrays of any size.
 #'
 #' @param dim the dimensions of the arrays, as returned by `dim()`; for vectors, the length.
 #' @param dims the dimensions to reduce: distinct whole numbers from 1 to `length(dim)`.
 #'
-#' @return An object of class `axis_plan`, a list. It has a `print()` method and may be saved. Adjacent dimensions of
-#'   the same kind form one run: `plan$runs` contains its `size`, its `stride` in the array, the `number` by which the
-#'   position in the result (in the slice, for reduced runs) increases, and whether it is `reduced`.
+#' @return An object of class `axis_plan`, a list. The class has a `print()` method, and plans can be saved. Adjacent
+#'   dimensions of the same kind form one run: for each run, `plan$runs` contains the `size`, the `stride` in the array,
+#'   the `number` by which the position in the result (in the slice, for reduced runs) increases, and whether the run is
+#'   `reduced`.
 #'
 #' @section Errors: class `kernops_dim_error`.
 #'
-#' @seealso [axis_reduce()], which takes the plan; [seg_plan()] for segments.
+#' @seealso [axis_reduce()], which accepts a plan; [seg_plan()] for segments.
 #' @examples
 #' plan <- axis_plan(c(4, 3, 2), c(1, 3))
 #' plan

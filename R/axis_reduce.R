@@ -15,11 +15,11 @@
 #' @param keepdims whether to keep the reduced dimensions, with size 1.
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
-#' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are stored.
+#' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, the CPU or GPU that stores the data.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension is
-#'   kept, with size 1 (2 for `"range"`). Its numbers are doubles, `NaN` for missing results. The first of several
-#'   quantiles of all slices comes before the second one. The CPU computes order statistics, skewness and kurtosis of
-#'   rows.
+#'   kept, with size 1 (2 for `"range"`). The result has doubles, with `NaN` for missing results. For several quantiles,
+#'   the first quantile of all slices comes before the second one. The CPU computes order statistics, skewness and
+#'   kurtosis of rows.
 #' @param axis another name of `dims`.
 #'
 #' @return As for `apply()`: a vector if one dimension is kept, one number if none is kept, else an array, with the
@@ -28,24 +28,24 @@
 #'   `"first"`, `"last"` and the bit operations return integers; `"any"` and `"all"` return logicals.
 #'
 #' @details
-#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `"argmin"` and `"argmax"` they
-#' count as the extreme, and the position of the first one is returned; with `na.rm = TRUE` these operations work like
-#' [which.min()].
+#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `"argmin"` and `"argmax"`, `NA`
+#' and `NaN` count as the extreme, and the position of the first one is returned; with `na.rm = TRUE` these operations
+#' work like [which.min()].
 #'
 #' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
 #' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
 #'
-#' Order statistics, skewness and kurtosis run on the CPU, which receives copies of values on the GPU. For them, and for
-#' a [seg_op()] on the CPU, the array is read where it is if the reduced dimensions are adjacent (apart from dimensions
-#' of size 1); otherwise it is first rearranged.
+#' Order statistics, skewness and kurtosis run on the CPU, which receives copies of values on the GPU. For these
+#' operations, and for a [seg_op()] on the CPU, the array is read in place if the reduced dimensions are adjacent (apart
+#' from dimensions of size 1); otherwise a rearranged copy is made first.
 #'
 #' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
 #' exact. Results are identical for any number of threads.
 #'
 #' @section Warnings: class `kernops_overflow_warning`, if a sum of integers exceeds the range of R's integers: all sums
 #'   are then doubles.
-#' @section Errors: class `kernops_dim_error` for dimensions that do not exist, are given twice, or differ from those of
-#'   the plan; `kernops_input_error` for other arguments; `kernops_cuda_error` if no GPU can be used.
+#' @section Errors: class `kernops_dim_error` for dimensions that do not exist, are given twice, or differ from the
+#'   dimensions of the plan; `kernops_input_error` for other arguments; `kernops_cuda_error` if no GPU can be used.
 #'
 #' @seealso [softmax()] and [logsumexp()]; [axis_plan()]; [axis_grad()] for gradients.
 #' @examples

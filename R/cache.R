@@ -62,31 +62,33 @@ warn_cache <- function(reasons, used) {
 #'
 #' On a GPU, a formula is compiled when it runs for the first time, which takes a fraction of a second. The compiled
 #' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the kernels of
-#' common formulas are compiled then: they are part of the package and require neither the cache nor the toolkit.
+#' common formulas are compiled during the installation: these precompiled kernels are part of the package and require
+#' neither the cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option
 #' `kernops.cache_dir`, which is read when kernops is loaded. Kernels of another version of kernops or of the compiler
-#' are never used. If there are more than 512 MiB, the oldest files are removed. The CUDA source of each kernel is
-#' stored beside it.
+#' are never used. If the cache exceeds 512 MiB, the oldest files are removed. The CUDA source of each kernel is stored
+#' in the cache, too.
 #'
 #' @section Safety: Cached kernels are programs, so other users must not be able to put files into the cache. Except on
-#'   Windows, the folder and all its parents must belong to you or to root, and neither their group nor all users may
-#'   have permission to write there; a parent may be writable if it has the sticky bit, like `/tmp`. The directories
-#'   that hold symbolic links on the path are checked alike. A folder that fails is not used: a warning of class
-#'   `kernops_warning` says why, and names the folder that is used instead, which is the default one or, if that fails
-#'   as well, [tempdir()]. `chmod go-w` on the folder named in the warning removes the permission of others to write. A
-#'   file of the cache must be a
-#'   regular file that belongs to you or to root and that only the owner can write, else the kernel is compiled anew.
-#'   Folders and files that kernops creates have modes 0700 and 0600 for any `umask`. Files contain a checksum against
-#'   damage, which does not protect from somebody who can write them.
+#'   Windows, the folder and all its parents must belong to you or to root and must not be writable for their group or
+#'   for all users; a parent may be writable if it has the sticky bit, like `/tmp`. Directories with symbolic links on
+#'   the path are checked in the same way. A folder that fails the check is not used: a warning of class
+#'   `kernops_warning` gives the reason and names the folder that is used instead, which is the default folder or, if
+#'   the default folder fails as well, [tempdir()]. `chmod go-w` on the folder named in the warning removes the
+#'   permission of others to write. A file of the cache must be a regular file that belongs to you or to root and that
+#'   only the owner can write; otherwise the kernel is compiled again. Folders and files that kernops creates have modes
+#'   0700 and 0600 for any `umask`. Files contain a checksum against damage, but a checksum does not protect against
+#'   users who can write the files.
 #'
 #' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path` of the folder in use (`NA` if
-#'   there is no safe one), the number of `files` of the cache and their size in `bytes`, and `precompiled`, a data
-#'   frame with the number of `kernels` compiled at installation for each `architecture`, and their `bytes`.
+#'   there is no safe folder), the number of `files` in the cache and their size in `bytes`, and `precompiled`, a data
+#'   frame with the number of `kernels` compiled at installation for each `architecture`, and the size of these kernels
+#'   in `bytes`.
 #'
-#'   `kernops_cache_clear()` removes the files of the cache and no other files of the folder; it returns their number,
-#'   invisibly. Precompiled kernels are kept.
-#' @seealso [kernops_sitrep()] for the GPUs and compilers found; [keops_source()] for what is compiled.
+#'   `kernops_cache_clear()` removes the files of the cache, but no other files in the folder, and returns the number of
+#'   removed files, invisibly. Precompiled kernels are kept.
+#' @seealso [kernops_sitrep()] for the GPUs and compilers found; [keops_source()] for the source that is compiled.
 #' @examples
 #' kernops_cache_info()
 #' @export

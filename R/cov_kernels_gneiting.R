@@ -19,30 +19,30 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 #' A covariance of space and time that is not separable
 #'
 #' The covariance of Gneiting (2002) with the covariance of Matern in space: the range in space grows with the distance
-#' in time, as where a field is carried or spreads.
+#' in time, as for a field that is transported or spreads.
 #'
 #' @param nu smoothness in space, a number above 0 and at most 50.
 #' @param variance,range the variance, and the range in space.
-#' @param speed how many units of space are as far as one unit of time: the range in time is `range / speed`.
-#' @param power the smoothness in time: above 0 and at most 2, where the field is smooth; 1 is as rough as an
-#'   exponential covariance.
-#' @param interaction from 0, which is the product of a covariance in space and one in time, to 1.
-#' @param time the number of the coordinate that is time; default: the last of `dims`, which then need to be known.
+#' @param speed the number of units of space that are as far as one unit of time: the range in time is `range / speed`.
+#' @param power the smoothness in time: above 0 and at most 2. With 2 the field is smooth in time; with 1 it is as rough
+#'   as with an exponential covariance.
+#' @param interaction the interaction of space and time, between 0 and 1; with 0, the covariance is the product of a
+#'   covariance in space and a covariance in time.
+#' @param time the number of the coordinate that is time; default: the last of `dims`, which must then be given.
 #' @param dims,fixed as in [covariance_functions].
 #'
-#' @details With the distances h in space and s in time, and d coordinates in space, the covariance is
-#'   \deqn{v \psi^{-\max(1, d/2)} M_\nu(h / (r \psi^{\beta/2})), \quad \psi = 1 + (s \cdot speed / r)^{power},}{
-#'         v psi^-max(1, d/2) M(h / (r psi^(beta/2))), psi = 1 + (s speed / r)^power,}
-#'   where M is the correlation of Matern and beta the `interaction`. For up to two coordinates in space and nu = 1/2
-#'   this is equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
-#'   interaction is `anova()` with the fit of `interaction = 0, fixed = "interaction"`; 0 is at the edge of the
-#'   parameters, so that its p-value is halved.
+#' @details With the distances h in space and s in time, and d coordinates in space, the covariance is \deqn{v
+#'   \psi^{-\max(1, d/2)} M_\nu(h / (r \psi^{\beta/2})), \quad \psi = 1 + (s \cdot speed / r)^{power},}{ v psi^-max(1,
+#'   d/2) M(h / (r psi^(beta/2))), psi = 1 + (s speed / r)^power,} where M is the correlation of Matern and beta the
+#'   `interaction`. For up to two coordinates in space and nu = 1/2 this is equation 16 of Gneiting (2002). Parameters
+#'   without a value are estimated. For a likelihood-ratio test of the interaction, use `anova()` with a fit with
+#'   `interaction = 0, fixed = "interaction"`; since 0 is on the boundary of the parameter space, halve the p-value.
 #'
-#'   The field has derivatives, see the section about derivatives in [gp()], where nu is above 1 and the power is 2 and
-#'   fixed: `gneiting(3/2, power = 2, fixed = "power")`.
+#'   The field has derivatives, see the section about derivatives in [gp()], if nu is above 1 and the power is fixed at
+#'   2: `gneiting(3/2, power = 2, fixed = "power")`.
 #' @return A covariance, for [gp()].
-#' @section Errors: class `kernops_input_error` for invalid parameters, and `kernops_dim_error` where `time` is not one
-#'   of several coordinates.
+#' @section Errors: class `kernops_input_error` for invalid parameters, and `kernops_dim_error` if `time` is not one of
+#'   several coordinates.
 #' @references
 #' Gneiting, T. (2002) Nonseparable, stationary covariance functions for space-time data. *Journal of the American
 #' Statistical Association* 97, 590-600.

@@ -2,19 +2,19 @@
 
 #' Coefficients that vary in space
 #'
-#' `svc(~ z)` is a term of the covariance of [gp()]: z times a field of mean 0, so that the coefficient of z varies from
-#' place to place (Gelfand et al. 2003). Its mean is the coefficient of z in the trend, `y ~ z`.
+#' `svc(~ z)` is a term of the covariance of [gp()]: z times a field of mean 0, so that the coefficient of z varies in
+#' space (Gelfand et al. 2003). The mean of this coefficient is the coefficient of z in the trend, `y ~ z`.
 #'
-#' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several, as in
-#'   `~ z + log(w)`, each has a separate field. A field without covariate is another term of the covariance.
-#' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters are those of the coefficient:
-#'   the unit of the variance is that of the response over that of z, squared.
+#' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several variables, as in `~
+#'   z + log(w)`, each variable has a separate field. For a field without covariate, add another term to the covariance.
+#' @param covariance the covariance of each field, such as `matern(3/2)`. The parameters describe the coefficient: the
+#'   unit of the variance is the square of the unit of the response divided by the unit of z.
 #'
-#' @details The covariance of two observations is z z' k(u, u'). `svc(~ z, k)` is a factor for z times k, and can be
-#'   added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are distinguished by the
-#'   formulas: z needs no place among the coordinates. Where z is 0 in all observations near a place, the data have no
-#'   information on the coefficient there. A covariate far from 0 makes the coefficient and the field without covariate
-#'   hard to tell apart: centre it.
+#' @details The covariance of two observations with covariates z, z' and coordinates u, u' is z z' k(u, u'). `svc(~ z,
+#'   k)` can be added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are given by
+#'   different formulas: z need not be a coordinate. If z is 0 in all observations near a location, the data have no
+#'   information on the coefficient there. If the values of a covariate are far from 0, the data can hardly distinguish
+#'   its coefficient from a field without covariate: centre the covariate.
 #'
 #'   All methods and families of [gp()] are available, for one response. [predict()][predict.gp] needs the covariates in
 #'   `newdata`.

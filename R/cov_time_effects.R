@@ -2,26 +2,26 @@
 
 #' Effects of time
 #'
-#' Terms of the covariance of [gp()] that depend on a time index alone, such as the year of a survey, and are common to
-#' all places: `matern(3/2) + ar1(~ year) + nugget()`.
+#' Terms of the covariance of [gp()] that depend on a time index alone, such as the year of a survey, and are the same
+#' at all locations: `matern(3/2) + ar1(~ year) + nugget()`.
 #'
 #' @param effect a one-sided formula of a numeric variable, a date or a time, such as `~ year`. Dates and times are in
-#'   days. With several variables, `zinc ~ year` is the effect of one of them, see [lmc()].
-#' @param variance of `ar1()`, the variance of the effect of a time; of `random_walk()`, that of its change by one unit
-#'   of time.
+#'   days. With several variables, `zinc ~ year` is an effect on the variable zinc alone, see [lmc()].
+#' @param variance for `ar1()`, the variance of the effect at each time; for `random_walk()`, the variance of the change
+#'   of the effect in one unit of time.
 #' @param range the range of the correlation in units of time: effects one unit apart have the correlation
 #'   exp(-1 / range).
 #' @param fixed as in [covariance_functions].
 #'
 #' @details With the variance v and the distance h of two times, `ar1()` has the covariance v exp(-h / range): the
-#'   autoregressive process of order 1 with positive correlation, for times that are equally spaced or not. The random
-#'   walk begins with 0 at the first time of the observations, so that the trend's intercept is the level then; between
-#'   times t and s after it the covariance is v min(t, s).
+#'   autoregressive process of order 1 with positive correlation, for equally or unequally spaced times. The random walk
+#'   is 0 at the first time of the observations, so that the intercept of the trend is the level at this time; the
+#'   covariance between the effects t and s units after the first time is v min(t, s).
 #'
-#'   Times need no place among the coordinates. Predictions at other times, also beyond the last one, are forecasts with
-#'   their standard errors: those of `ar1()` return to the trend, those of `random_walk()` stay at the last level, with
-#'   a variance that grows by v for each unit of time. With `method = "vecchia"`, the effects are exact beside the
-#'   approximation of the field, with a coefficient for each time. `ranef()` returns the predicted effects of all
+#'   The time need not be one of the coordinates. Predictions at other times, including times after the last one, are
+#'   forecasts with standard errors: forecasts by `ar1()` return to the trend, forecasts by `random_walk()` stay at the
+#'   last level, with a variance that grows by v for each unit of time. With `method = "vecchia"`, only the field is
+#'   approximated, and the effects have a coefficient for each time. `ranef()` returns the predicted effects of all
 #'   times, see [ranef.gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, and for variables that are not numbers,

@@ -2,20 +2,20 @@
 #'
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom. With package
 #' emmeans, `emmeans()` gives marginal means of the trend on the scale of the linear predictor; `type = "response"`
-#' gives those of the response, by the inverse of the link of a [family][gp_families] or of the transformation of
-#' [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance take fits as models:
+#' gives marginal means of the response, by the inverse of the link of a [family][gp_families] or of the transformation
+#' of [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance accept fits as models:
 #' `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and `r2()` of
-#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm. `insight::get_deviance()` is
-#' that of [lm()] and [glm()], while [deviance()][gp_methods] has the likelihood. `DHARMa::simulateResiduals()`
-#' simulates new responses given the field of the data, or with `conditional = FALSE` given the model; `refit = TRUE` is
-#' an error.
+#' performance are on the scale of the residuals, which is that of the logarithm for `log(y) ~ x`.
+#' `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while [deviance()][gp_methods] is minus
+#' twice the log-likelihood. `DHARMa::simulateResiduals()` simulates new responses given the field of the data, or with
+#' `conditional = FALSE` given the model; `refit = TRUE` is an error.
 #'
 #' @param x a fit of [gp()].
-#' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
+#' @param conf.int,conf.level whether to add the confidence limits of `confint()`, and their level.
 #' @param effects which parameters: `"trend"`, `"covariance"`, or both.
 #' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios
 #'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors
-#'   stay those of the coefficients; parameters of the covariance stay as they are.
+#'   remain those of the coefficients; parameters of the covariance are not exponentiated.
 #' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
 #' @param ... not used: further arguments are an error.
 #'
@@ -23,16 +23,17 @@
 #'   * `tidy()` has a row for each parameter: its `effect` (`"trend"` or `"covariance"`), `term`, `estimate`,
 #'     `std.error`, and `conf.low` and `conf.high` with `conf.int = TRUE`. Parameters that were not estimated have `NA`.
 #'   * `glance()` has one row: `nobs`, `logLik`, `AIC`, `BIC`, `df` (the number of estimated parameters), `nugget` (its
-#'     variance), `method` and `estimate`; those of [certify()] if the fit has a `certificate`; and with
-#'     `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes by
-#'     twice as many neighbours, see [gp_control()]: `change.logLik`, `change.estimate`,
+#'     variance), `method` and `estimate`; the columns of `glance()` of [certify()], if the fit has a `certificate`; and
+#'     with `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes
+#'     when the number of neighbours is doubled, see [gp_control()]: `change.logLik`, `change.estimate`,
 #'     `change.prediction` and `change.se`.
-#'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted`
-#'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
-#'     these are the columns of `newdata`, `.fitted` and `.se.fit`; the result for an object of sf, stars, terra or
-#'     sp is of the same class.
+#'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted` (the
+#'     field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`, these
+#'     are the columns of `newdata`, `.fitted` and `.se.fit`; for an object of sf, stars, terra or sp, the result has
+#'     the same class.
 #' @section Errors: those of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method does
-#'   not have. `exponentiate = TRUE` warns by class `kernops_no_log_link` where the model has no log or logit link.
+#'   not have. With `exponentiate = TRUE`, a warning of class `kernops_no_log_link` if the model has no log or logit
+#'   link.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)

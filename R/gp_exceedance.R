@@ -7,22 +7,22 @@
 #' @param object a fit of [gp()] for one variable.
 #' @param above thresholds, on the scale of `type`.
 #' @param areas the area of each row of `newdata`: one number for all, a vector, or a matrix with a column for each
-#'   region, which has 0 in the rows beyond the region. By default the areas are numbers of points.
+#'   region, with 0 in the rows outside the region. Default: 1 for each row, so that areas are numbers of points.
 #' @param level the level of the interval.
-#' @param type `"response"`, or `"link"` for the scale of the model of a fit with `transform` or a
-#'   [family][gp_families].
+#' @param type `"response"`, or `"link"`: the transformed scale of a fit with `transform`, or the linear predictor of a
+#'   fit with a [family][gp_families].
 #' @param nsim number of draws of the field for standard errors and intervals.
 #' @param seed the seed of the draws; the state of the generator is then restored. With `NULL` draws differ from call to
 #'   call.
 #'
 #' @details The expected area is the sum of the areas times the probabilities of exceedance, without a Monte Carlo
-#'   error. The standard error and the interval depend on the joint distribution of all points: they are those of the
-#'   areas in `nsim` joint draws, as of [simulate()][simulate.gp], whose memory does not grow with `nsim`. With a
-#'   thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by
-#'   `method = "vecchia"` is drawn by a sparse factor, a million cells are feasible.
+#'   error. The standard error and the interval depend on the joint distribution of all points: they are computed from
+#'   the areas in `nsim` joint draws, like those of [simulate()][simulate.gp]; memory does not grow with `nsim`. With a
+#'   thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by `method =
+#'   "vecchia"` is drawn by a sparse factor, a million cells are feasible.
 #'
-#'   The field does not contain the noise of observations, `nugget()`; like the predictions of [predict()][predict.gp]
-#'   it is that at the parameters of the fit.
+#'   The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters are
+#'   those of the fit, without their uncertainty.
 #'
 #' @return A data frame with a row for each threshold and region: `above`, `region` (the name or number of the column of
 #'   `areas`, if this is a matrix), the expected area `fit`, `se.fit`, and the limits `lwr` and `upr` of the interval.

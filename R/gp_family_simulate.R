@@ -1,9 +1,9 @@
 # Simulations of fits with a family, and new responses of the observations of any fit.
 
 #' @rdname simulate.gp
-#' @param type `"field"`: draws of the field, trend included, also at the observations. For a fit with a `family` this
-#'   is the linear predictor, which `"link"` names, too; `"response"` is its inverse link, see [gp_families]. With
-#'   `noise = TRUE` the draws are new observations: at new points of one trial or weight 1.
+#' @param type `"field"`: draws of the field, including the trend, even at the observations. For a fit with a `family`,
+#'   `"field"` and `"link"` both draw the linear predictor, and `"response"` draws its inverse link, see [gp_families].
+#'   With `noise = TRUE`, the draws are new observations (with one trial or weight 1 at new points).
 #' @export
 simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
                                    noise = is.null(newdata) && is.null(coords) && missing(type), features = 2000,

@@ -1,30 +1,31 @@
 #' Indicator kriging
 #'
-#' Predicts the distribution function of the response at some cut-offs, without a distribution: whether an observation
-#' is at most a cut-off, 0 or 1, is kriged for each of them.
+#' Predicts the distribution function of the response at some cut-offs, without assuming a distribution. For each
+#' cut-off, the indicators of the observations (1 if an observation is at most the cut-off, else 0) are kriged.
 #'
-#' @param formula,data,coords,... as in [gp()], which makes a fit for each cut-off; its other arguments may follow, such
-#'   as `estimate = "none"` for a given covariance.
+#' @param formula,data,coords,... arguments of [gp()], which makes a fit for each cut-off, such as `estimate = "none"`
+#'   for a given covariance.
 #' @param cuts the cut-offs, in ascending order, between the smallest and the largest observation.
-#' @param covariance a covariance for all cut-offs (with parameters estimated for each of them, unless `estimate =
-#'   "none"`), or a list with one for each.
+#' @param covariance a covariance for all cut-offs (whose parameters are estimated for each cut-off, unless `estimate =
+#'   "none"`), or a list with a covariance for each cut-off.
 #' @param object a result of `gp_indicator()`.
 #' @param newdata,nmax,maxdist as in [predict()][predict.gp].
-#' @param probs probabilities of quantiles, which are interpolated linearly between cut-offs; `NA` beyond these.
+#' @param probs probabilities of quantiles, which are interpolated linearly between cut-offs, and are `NA` beyond the
+#'   cut-offs.
 #'
-#' @details Kriged probabilities may decrease from a cut-off to the next. The usual correction (Deutsch and Journel
-#'   1998) limits them to 0 and 1 and replaces them by the mean of two ascending sequences: the smallest one above them
-#'   and the largest one below.
+#' @details Kriged probabilities may decrease from one cut-off to the next. The usual correction (Deutsch and
+#'   Journel 1998) limits the probabilities to the interval from 0 to 1 and replaces them by the mean of two ascending
+#'   sequences: the smallest ascending sequence above the probabilities and the largest one below.
 #' @return `gp_indicator()`: a list of class `gp_indicator` with the `fits` and the `cuts`. `predict()`: a data frame,
-#'   or for spatial objects one of the same class, with a column for each cut-off, such as `below500`, the probability
-#'   that the response is at most 500; and with `probs` columns such as `q0.5`.
+#'   or for a spatial object an object of the same class, with a column for each cut-off, such as `below500`, the
+#'   probability that the response is at most 500; and with `probs` columns such as `q0.5`.
 #' @section Errors: those of [gp()] and [predict()][predict.gp]; class `kernops_input_error` for a cut-off that does not
 #'   divide the observations.
 #' @references Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd
 #' edition. Oxford University Press.
 #'
 #' Journel, A. G. (1983) Nonparametric estimation of spatial distributions. *Mathematical Geology* 15, 445-468.
-#' @seealso [predict()][predict.gp] with `above` and `probs`, for probabilities by the normal distribution.
+#' @seealso [predict()][predict.gp] with `above` and `probs`, for probabilities from the normal distribution.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(80), y = runif(80))

@@ -2,26 +2,28 @@
 
 #' Influence of observations
 #'
-#' Leverages, standardised residuals and Cook's distances of the observations of a fit by [gp()], for given parameters
-#' of the covariance. Without a field they are those of [lm()] and [glm()] for the same variance.
+#' Compute leverages, standardised residuals and Cook's distances of the observations of a fit by [gp()], for given
+#' parameters of the covariance. Without a field, results are those of [lm()] and [glm()] for the same variance.
 #'
 #' @param model a fit by [gp()].
 #' @param ... not used: further arguments are an error.
 #'
-#' @details With the covariance matrix \eqn{K = C + D} of the observations, where D is that of the noise, the fitted
-#'   values are \eqn{y - D P y} for \eqn{P = K^{-1} - K^{-1} X (X' K^{-1} X)^{-1} X' K^{-1}}.
-#'   * `hatvalues()` are the derivatives of the fitted values in their observations, \eqn{1 - D_{ii} P_{ii}}. Their sum
-#'     is the effective number of parameters of field and trend. They are 1 where there is no noise.
+#' @details With the covariance matrix \eqn{K = C + D} of the observations, where D is the covariance matrix of the
+#'   noise, the fitted values are \eqn{y - D P y} for \eqn{P = K^{-1} - K^{-1} X (X' K^{-1} X)^{-1} X' K^{-1}}.
+#'   * `hatvalues()` are the derivatives of the fitted values with respect to their observations, \eqn{1 - D_{ii}
+#'     P_{ii}}. The sum of these leverages is the effective number of parameters of field and trend. The leverage of an
+#'     observation without noise is 1.
 #'   * `rstandard()` are the residuals divided by their standard errors, which are also those of leave-one-out
-#'     predictions: \eqn{(P y)_i / \sqrt{P_{ii}}}{(P y)_i / sqrt(P_ii)}. For a fit with a [family][gp_families] they are
-#'     deviance residuals divided by the square root of one minus the leverage, as of [glm()].
-#'   * `cooks.distance()` is the change of the trend coefficients without an observation, measured by the inverse of
-#'     their covariance matrix, divided by their number. It is `NA` if no coefficients are estimated.
+#'     predictions: \eqn{(P y)_i / \sqrt{P_{ii}}}{(P y)_i / sqrt(P_ii)}. For a fit with a [family][gp_families], the
+#'     results are deviance residuals divided by the square root of one minus the leverage, as for [glm()].
+#'   * `cooks.distance()` is the squared change of the trend coefficients when an observation is omitted, in the norm of
+#'     the inverse of their covariance matrix, divided by the number of coefficients. The result is `NA` if no
+#'     coefficients are estimated.
 #'
-#'   For a fit with a family these are the matrices of the last step towards the mode of the process (iteratively
-#'   reweighted least squares), as for [glm()]. Approximate methods have the inverse of their approximation of K, as in
+#'   For a fit with a family, K, D and P are the matrices of the last step towards the mode of the process (iteratively
+#'   reweighted least squares), as for [glm()]. Approximate methods use the inverse of their approximation of K, as in
 #'   [gp_cv()].
-#' @return A number for each observation, as [residuals()] has them: for several variables, a matrix.
+#' @return A number for each observation, in the order of [residuals()]; for several variables, a matrix.
 #' @references
 #' Cook, R. D. (1977) Detection of influential observations in linear regression. *Technometrics* 19(1), 15-18.
 #'

@@ -1,20 +1,20 @@
 #' Interpolation by kernels
 #'
-#' The function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}: interpolation by radial basis
-#' functions, or kernel ridge regression for `lambda > 0`. The system is solved by [kernel_solve()], so that the kernel
-#' matrix is not stored.
+#' Returns the function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}. This is interpolation by
+#' radial basis functions, or kernel ridge regression for `lambda > 0`. The system is solved by [kernel_solve()], so
+#' that the kernel matrix is not stored.
 #'
 #' @param x the points: an n x d matrix, or a vector.
 #' @param y the values at the points: a vector, or a matrix with a column for each function.
 #' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; or a
-#'   string in the language of [keops_kernel()] in the points `x` and `y`.
-#' @param lambda a number of at least 0; 0 interpolates.
+#'   string with a formula of the points `x` and `y` in the language of [keops_kernel()].
+#' @param lambda the number \eqn{\lambda}, at least 0; with 0, f interpolates the values.
 #' @param ... further arguments of [kernel_solve()], such as `tol`.
 #' @param precond as in [kernel_solve()]. Smooth kernels need a preconditioner: without one, 100 points may take 1000
 #'   iterations.
 #' @inheritParams gp
 #' @return A function of new points, an m x d matrix, that returns the values of f: m numbers, or a matrix with m rows
-#'   and the columns of `y`. Its attribute `solve` is the result of [kernel_solve()].
+#'   and the columns of `y`. The attribute `solve` of this function is the result of [kernel_solve()].
 #' @seealso [kernel_solve()] and [solve()][solve.LazyTensor] for the linear system; [covariance_functions]; [gp()],
 #'   which estimates the parameters and gives standard errors.
 #' @examples

@@ -1,34 +1,37 @@
 #' Likelihoods of gp() as formulas
 #'
-#' `likelihood()` makes a family for [gp()] from the log density of an observation, a formula in the language of
-#' [keops_kernel()]. All derivatives come from the formula. The family is checked when it is made.
+#' `likelihood()` makes a family for [gp()] from a formula for the log density of an observation, in the language of
+#' [keops_kernel()]. All derivatives are computed from the formula, and the formula is checked (see the section about
+#' checks).
 #'
 #' @param formula a string: the log density of one observation, with all terms that depend on \eqn{\eta} or on
 #'   parameters. Its variables are `y`, the response; `eta`, the linear predictor; `mu`, the inverse link of `eta`; and
 #'   the parameters. It may contain `w`, the prior weight; otherwise weights multiply the log density. [keops_ops()]
-#'   lists the operations: `Softplus(eta)` is exact where `Log(1 + Exp(eta))` overflows, `LgammaDiff(a, y)` where
-#'   differences of `Lgamma()` cancel.
+#'   lists the operations: `Softplus(eta)` is accurate where `Log(1 + Exp(eta))` overflows, and `LgammaDiff(a, y)` is
+#'   accurate where differences of `Lgamma()` cancel.
 #' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a
 #'   log scale.
-#' @param y the responses that the density has: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"` or
-#'   `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of
+#' @param y the kind of responses that the density is for: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"`
+#'   or `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of
 #'   successes among `w` trials, and responses are those of `binomial()`.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
-#'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first of these.
-#' @param information a string, needed if the log density is not concave in `eta`: a formula whose values are
-#'   positive, such as the expectation of minus the second derivative, for the steps of the search for the mode. See
-#'   [gp_family()].
+#'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first link in this list that is possible for `y`.
+#' @param information a string with a formula that is required if the log density is not concave in `eta`. Its values
+#'   must be positive, such as the expectation of minus the second derivative; the search for the mode uses them for its
+#'   steps. See [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
-#' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
-#'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q,
-#'   eta, phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters, or a list with a vector
-#'   for each parameter that has a predictor; `phi[["name"]]` is right for both. For counts, the default of `cdf` is a
-#'   sum of the density. A method that needs a function that is missing stops and names the function.
+#' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, the mean, which must increase with `eta`
+#'   (default: the inverse link); `variance(mu, phi)`, the variance of observations with mean `mu`; `draw(eta, phi)`,
+#'   one new observation for each `eta`; `cdf(q, eta, phi)`, the probability of values up to `q`. `phi` is a named
+#'   vector of the parameters, or a list with a vector for each parameter that has a predictor; `phi[["name"]]` works in
+#'   both cases. For counts, the default of `cdf` is a sum of the density. If a method needs a function that is missing,
+#'   the error names the function.
 #'
 #' @section Checks:
-#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be
-#' that of finite differences, and the `information` must be positive. Probabilities of counts must sum to 1; if they
-#' do not, as terms without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
+#' At some values of `y` and `eta`, and at the starting values of the parameters, the log density must be finite, its
+#' derivative must agree with finite differences, and the `information` must be positive. Probabilities of counts should
+#' sum to 1. If they do not, a warning reports that the formula, and therefore log-likelihoods, may lack terms without
+#' parameters.
 #'
 #' @section Errors: class `kernops_formula_error` for a mistake in a formula, `kernops_input_error` for other invalid
 #'   arguments and for a density that fails a check. A warning of class `kernops_not_normalised` for probabilities that

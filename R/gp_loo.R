@@ -2,22 +2,21 @@
 
 #' Leave-one-out cross-validation and draws for packages loo and posterior
 #'
-#' Expected log predictive densities of new observations by leave-one-out cross-validation, as `loo::loo_compare()`
-#' compares them, and posterior draws in the formats of package posterior.
+#' `loo()` estimates the expected log predictive density of new observations by leave-one-out cross-validation, for
+#' comparisons by `loo::loo_compare()`. `as_draws()` converts posterior draws to the formats of package posterior.
 #'
 #' @param x a fit of [gp()], or a result of [gp_posterior()].
 #' @param ... `loo()`: for posterior draws, further arguments of `loo::loo()`, such as `cores`; otherwise not used.
 #'
-#' @details The density of an observation is its predictive density given all other observations, as of [gp_cv()]: the
-#'   observations of a Gaussian process are not independent given the parameters (Bürkner et al. 2021). For a fit the
-#'   parameters of the covariance are the estimates. For posterior draws the densities given the parameters of each draw
-#'   are averaged by Pareto smoothed importance sampling, with the diagnostics of package loo. For a fit with
+#' @details The density of an observation is its predictive density given all other observations, as in [gp_cv()], since
+#'   the observations of a Gaussian process are not independent given the parameters (Bürkner et al. 2021). For a fit,
+#'   the parameters of the covariance are the estimates. For posterior draws, the densities given the parameters of each
+#'   draw are averaged by Pareto smoothed importance sampling, with the diagnostics of package loo. For a fit with
 #'   `transform` the density is that of the response before the transformation.
 #'
 #' @return `loo()`: an object of class `loo`, with a row of `pointwise` for each observation. `as_draws()`: an object of
 #'   class `draws_df`, with a column for each parameter.
-#' @section Errors: class `kernops_input_error` for arguments that the method does not have, and for `as_draws()`
-#'   of a fit.
+#' @section Errors: class `kernops_input_error` for unknown arguments, and for `as_draws()` of a fit.
 #' @references
 #' Bürkner, P.-C., Gabry, J. and Vehtari, A. (2021) Efficient leave-one-out cross-validation for Bayesian non-factorized
 #' normal and Student-t models. *Computational Statistics* 36, 1243-1261.

@@ -2,26 +2,26 @@
 
 #' Predicted random effects
 #'
-#' The predicted random effects (best linear unbiased predictors, BLUPs) of a fit by [gp()], and their standard errors
-#' given the data. `ranef()` and `fixef()` are the generic functions of package nlme; `fixef()` returns the coefficients
-#' of the trend, as [coef()] does.
+#' Return the predicted random effects (best linear unbiased predictors, BLUPs) of a fit by [gp()], and their standard
+#' errors given the data. `ranef()` and `fixef()` are the generic functions of package nlme; `fixef()` returns the
+#' coefficients of the trend, as [coef()] does.
 #'
 #' @param object a fit by [gp()] with random effects such as `(1 | g)`, or effects of time such as [ar1()].
-#' @param se.fit whether standard errors are returned, too.
+#' @param se.fit whether to return standard errors in addition.
 #' @param ... must be empty.
 #'
-#' @details The standard errors are those of the difference of an effect and its prediction, with the uncertainty of the
-#'   trend; the parameters of the covariance are taken as known. In lme4 they are the square roots of `condVar`, where
-#'   the trend is known, too. Effects and standard errors are those of [predict()][predict.gp] with this effect as the
-#'   only one of its `terms`,
-#'   which also predicts effects of new levels and times. With a [family][gp_families], effects are on the scale of the
-#'   link, and the distribution given the data is Laplace's approximation.
+#' @details The standard errors are those of the difference of an effect and its prediction, including the uncertainty
+#'   of the trend; the parameters of the covariance are treated as known. lme4 treats the trend as known, too: its
+#'   standard errors are the square roots of `condVar`. Effects and standard errors are the same as those of
+#'   [predict()][predict.gp] with this effect as the only one of its `terms`; `predict()` also predicts effects of new
+#'   levels and times. With a [family][gp_families], effects are on the scale of the link, and the Laplace approximation
+#'   is the distribution given the data.
 #'
-#' @return A list of data frames. The one of a grouping variable has its levels as rows and a column for each
-#'   coefficient, `(Intercept)` or the name of a slope, as in lme4; the one of an effect of time, such as `ar1(year)`,
-#'   has the times of the observations as rows. Names of rows have as many digits as distinguish the levels. With
-#'   several variables, the columns are `zinc:(Intercept)` and so on. With `se.fit`, there are columns such as
-#'   `(Intercept).se.fit`. Effects in products of covariances are fields, and are not among these.
+#' @return A list of data frames. The data frame of a grouping variable has a row for each level and a column for each
+#'   coefficient, `(Intercept)` or the name of a slope, as in lme4; the data frame of an effect of time, such as
+#'   `ar1(year)`, has a row for each time of the observations. Row names have as many digits as are needed to
+#'   distinguish the levels. With several variables, the names of columns are such as `zinc:(Intercept)`. With `se.fit`,
+#'   there are columns such as `(Intercept).se.fit`. Effects in products of covariances are fields and are not returned.
 #' @section Errors: class `kernops_input_error` if the fit has no random effects.
 #' @seealso [random_effect()], [time_effects].
 #' @examples

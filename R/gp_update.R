@@ -3,36 +3,37 @@
 #' Update a fit, with further observations or other arguments
 #'
 #' `update(fit, newdata = )` adds observations to a fit. The search for the parameters begins at the estimates of `fit`
-#' and follows the likelihood to the optimum next to them, which takes a small part of the time of a new fit; with
-#' `refit = FALSE` the parameters of the covariance are kept. Without `newdata`, the call of `fit` is changed and
-#' evaluated, as for other models.
+#' and ends at the optimum next to them, which takes a small part of the time of a new fit; with `refit = FALSE`, the
+#' parameters of the covariance are kept. Without `newdata`, the call of `fit` is changed and evaluated, as `update()`
+#' does for other models.
 #'
 #' @param object a fit of [gp()].
 #' @param formula. changes of the formula, as in [update()][stats::update].
 #' @param ... changed arguments of [gp()].
-#' @param newdata further observations, which follow those of the fit: rows with all variables of the fit, the response
-#'   among them. For a fit of points of sf, sp or terra, points of the same class.
-#' @param refit whether the parameters of the covariance are estimated again. With `FALSE`, they are kept as with
-#'   `estimate = "none"`, and the coefficients of the trend follow from all observations.
+#' @param newdata further observations, which are appended to those of the fit: rows with all variables of the fit,
+#'   including the response. For a fit of points of sf, sp or terra, points of the same class.
+#' @param refit whether the parameters of the covariance are estimated again. With `FALSE`, the parameters are kept as
+#'   with `estimate = "none"`, and the coefficients of the trend are estimated from all observations.
 #' @param evaluate whether the call is evaluated; otherwise it is returned.
 #'
-#' @details One search from the estimates of `fit` replaces the searches from several starting values, as with
-#'   `starts = 0` of [gp_control()]. This search evaluates few likelihoods: it stops when a step would increase the
-#'   log-likelihood by less than 0.001. The search may miss an optimum that the new observations have raised: `update()`
-#'   of the result, without arguments, searches everywhere. Formulas with random effects or smooths are fitted from the
-#'   usual starting values.
+#' @details One search from the estimates of `fit` replaces the searches from several starting values, as with `starts =
+#'   0` of [gp_control()]. This search evaluates few likelihoods: it stops when a step would increase the log-likelihood
+#'   by less than 0.001. The search may miss another optimum that is higher with the new observations: `update()` of the
+#'   result, without arguments, searches from all starting values. Formulas with random effects or smooths are fitted
+#'   from the usual starting values.
 #'
 #'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
-#'   observations add k rows to it: the time is proportional to k n^2 for n observations, instead of n^3. This holds on
-#'   the CPU, for one response without `group`, effects, priors and merged locations; otherwise the factor is computed
-#'   again.
+#'   observations add k rows to the factor: the time is proportional to k n^2 for n observations, instead of n^3. This
+#'   requires the CPU and one response without `group`, effects, priors and merged locations; otherwise the factor is
+#'   computed again.
 #'
-#'   The data of `fit` are those of its call, evaluated where `update()` is called: they must not have changed. The call
-#'   of the result contains all data.
+#'   The data of `fit` are found by evaluating its call where `update()` is called; the data must not have changed since
+#'   the fit. The call of the result contains all data.
 #'
 #' @return A fit, see [gp()]; its call if `evaluate = FALSE`.
-#' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if these have
-#'   another number of rows than before; if `refit = FALSE` is used with a family, or with effects in the formula.
+#' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if the data
+#'   have another number of rows than before; and if `refit = FALSE` is used with a family, or with effects in the
+#'   formula.
 #' @seealso [gp()]; [gp_methods] for the other methods; [gp_propose()] for the next observations.
 #' @examples
 #' set.seed(1)

@@ -1,8 +1,8 @@
 #' A matrix that stays on the GPU
 #'
-#' `gpu_matrix()` copies a matrix to an NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()] use it
-#' without further copies. A `gpu_matrix` can be given wherever they take a matrix, and `op(input, output = "gpu")`
-#' returns one.
+#' `gpu_matrix()` copies a matrix to an NVIDIA GPU, where operators of [keops_kernel()] and [kernel_solve()] use the
+#' matrix without further copies. A `gpu_matrix` can be given wherever these functions accept a matrix, and `op(input,
+#' output = "gpu")` returns a `gpu_matrix`.
 #'
 #' @details
 #' Rows and columns are selected by `x[i, j]`, with positions, negative positions or logicals, as for a matrix; the
@@ -18,19 +18,20 @@
 #' restored by `readRDS()` is empty, and using it is an error.
 #'
 #' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
-#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits. Numbers of
-#'   `"bfloat16"` or `"float16"`, with about 2 or 3 digits, need a quarter of the memory: operators of [keops_kernel()]
-#'   of any precision read them, other functions do not.
-#'   The default is the option `kernops.precision`, else `"float64"`.
-#' @param device the number of the GPU, from 0. The default is the (first) one of the option `kernops.device`, else 0.
+#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits. `"bfloat16"`
+#'   and `"float16"` round to about 2 or 3 digits and need a quarter of the memory; operators of [keops_kernel()] of any
+#'   precision accept such matrices, but other functions do not. The default is the option `kernops.precision`, else
+#'   `"float64"`.
+#' @param device the number of the GPU, from 0. The default is the (first) number in the option `kernops.device`,
+#'   else 0.
 #'
-#' @return An object of class `gpu_matrix`; it has `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
+#' @return An object of class `gpu_matrix`, with methods for `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
 #'
-#' @section Errors: class `kernops_cuda_error` if no GPU can be used, `kernops_memory_error` if its memory is full,
-#'   `kernops_input_error` for invalid data.
+#' @section Errors: class `kernops_cuda_error` if no GPU can be used, `kernops_memory_error` if the memory of the GPU is
+#'   full, `kernops_input_error` for invalid data.
 #'
-#' @seealso [keops_kernel()], [kernel_solve()] and [seg_reduce()], which accept it; [kernops_sitrep()] for the GPUs of
-#'   this machine; [with_kernops()] for the options.
+#' @seealso [keops_kernel()], [kernel_solve()] and [seg_reduce()], which accept such matrices; [kernops_sitrep()] for
+#'   the GPUs of this machine; [with_kernops()] for the options.
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(3000), 1000)

@@ -3,16 +3,16 @@
 #' Terms of pairs from a table
 #'
 #' Operators of [keops_kernel()] may have variables with a value for each pair of points, declared as `"A = Vij(1)"`:
-#' their input is a matrix with a row for each i and a column for each j. `lookup_terms()` gives such an input as
-#' entries of a smaller table, `table[i, j]`, without storing it for all pairs: for example the score of the class of a
-#' row with the class of a column.
+#' the input of such a variable is a matrix with a row for each i and a column for each j. `lookup_terms()` makes an
+#' input whose values are entries of a smaller table, `table[i, j]`, without storing the values of all pairs. For
+#' example, the value is the score of the class of the row with the class of the column.
 #'
 #' @param table a matrix of numbers.
 #' @param i,j for each row i and for each column j of the pairs, the number of a row and of a column of the table.
 #'
 #' @return An object for the input of an operator.
-#' @section Errors: class `kernops_input_error` if the table is not a numeric matrix, or a number is not that of a row
-#'   or column.
+#' @section Errors: class `kernops_input_error` if the table is not a numeric matrix, or if `i` or `j` contain a number
+#'   that is not a row or column of the table.
 #'
 #' @seealso [keops_kernel()].
 #' @aliases dim.kernops_lookup

@@ -2,15 +2,17 @@
 
 #' An objective for optim() and nlm()
 #'
-#' The sum of a symbolic matrix over all pairs as a function of one or more of its variables, with its exact gradient.
+#' Makes a function that computes the sum of a symbolic matrix over all pairs as a function of one or more of its
+#' variables, and a function for the exact gradient of this sum.
 #'
 #' @param K a [LazyTensor] whose variables have data.
-#' @param ... the variables to optimise: tensors made by [Vi()], [Vj()] or [Pm()] and used in `K`. Their numbers are
-#'   joined in this order, those of points column by column.
+#' @param ... the variables to optimise: tensors made by [Vi()], [Vj()] or [Pm()] and used in `K`. The values of the
+#'   variables are concatenated in this order; values of points are concatenated column by column.
 #' @param reduction the reduction over the columns, such as `"Sum"` or `"LogSumExp"`; its results are added.
-#' @return A list of `par`, the numbers of the variables, `fn`, the objective as a function of such numbers, and `gr`,
-#'   its gradient: the arguments of [stats::optim()]. For [stats::nlm()], `fn` of the numbers has the gradient as its
-#'   attribute if `gradient = TRUE`. `split(par)` gives the numbers of each variable in their shape.
+#' @return A list of `par`, the vector of the present values of the variables; `fn`, the objective as a function of such
+#'   a vector; and `gr`, the gradient of `fn`. These are arguments of [stats::optim()]. For [stats::nlm()], the result
+#'   of `fn(par, gradient = TRUE)` has the gradient as an attribute. The function `split(par)` in the list returns the
+#'   values of each variable in the shape of the variable.
 #' @seealso [keops_grad()] for gradients of operators, [laplacian()] for derivatives pair by pair.
 #' @examples
 #' set.seed(1)

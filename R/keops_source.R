@@ -1,16 +1,17 @@
 #' CUDA source of an operator
 #'
-#' Returns the CUDA source that is compiled for a GPU, and says which kernel it is and why. The source has the names and
-#' the order of the operations; the headers under `system.file("include", package = "kernops")` define them.
+#' Returns the CUDA source that is compiled for a GPU, with the name of the kernel and the reason for its choice. The
+#' source contains the operations by their names and in their order; the headers under `system.file("include", package =
+#' "kernops")` define the operations.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
-#' @param rows,columns the numbers of rows i and columns j of the computation, as many as the GPU has at a time: the
-#'   kernel depends on them. If there are few, for example, a block of threads has all rows.
+#' @param rows,columns the numbers of rows i and columns j that the GPU processes at a time. The choice of the kernel
+#'   depends on these numbers: for example, if there are few rows, a block of threads processes all rows.
 #' @param device a GPU of this machine by its number, or any NVIDIA GPU by its compute capability, such as `"sm_90"`
 #'   (H100, H200) or `"sm_80"` (A100). The default is the GPU of `op`, or `"sm_80"` on a machine without GPUs.
 #' @return A string: two lines of comment that name the kernel and the reason for it, then the source of the last
-#'   reduction that `op` computes. `print(op)` shows the kernels of an operator with `backend = "cuda"` likewise, for
-#'   1e5 rows and columns. No GPU is needed. A computation with [ranges] has another kernel.
+#'   reduction that `op` computes. `print(op)` shows the same information for an operator with `backend = "cuda"`, for
+#'   1e5 rows and columns. No GPU is needed. A computation with [ranges] uses another kernel.
 #' @seealso [keops_kernel()], [keops_formula()]; [kernops_cache_info()] for compiled kernels.
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))

@@ -168,9 +168,11 @@ cached <- function(what, max_entries = 500) {
 
 #' The formula of a symbolic matrix
 #'
+#' Returns the formula of a symbolic matrix as a string, in the language of [keops_kernel()].
+#'
 #' @param x a [LazyTensor].
-#' @return `keops_formula()`: a string, with the declarations of its variables in the attribute `args` and, if not all
-#'   pairs are there, the [with_ranges()] of `x` in the attribute `ranges`.
+#' @return `keops_formula()`: a string with the formula. The attribute `args` contains the declarations of the
+#'   variables; if [with_ranges()] restricts `x`, the attribute `ranges` contains its ranges.
 #' @seealso [keops_kernel()], which takes formulas; [LazyTensor]; [keops_source()] for the CUDA source of an operator.
 #' @examples
 #' keops_formula(exp(-sqdist(Vi(matrix(0, 4, 3)), Vj(matrix(0, 5, 3)))))

@@ -6,13 +6,13 @@
 #' of reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param eta the incoming gradient: it has as many entries as `f`, or 1, which is recycled. It may be complex only
-#'   if `f` is complex; real and imaginary parts then count as two numbers.
+#' @param eta the incoming gradient: it has as many entries as `f`, or one entry, which is recycled. `eta` may be
+#'   complex only if `f` is complex; real and imaginary parts then count as two numbers.
 #' @param var the variable: a tensor made by [Vi()], [Vj()] or [Pm()] and used in `f`. Tensors of the same matrix on the
 #'   same axis, with the same name, are one variable; parameters made by separate calls are different variables.
 #' @param gradin another name of `eta`, as in rkeops.
 #' @return A [LazyTensor] with as many entries as `var`.
-#' @section Errors: class `kernops_input_error` if `var` is not a variable, or not a variable of `f`.
+#' @section Errors: class `kernops_input_error` if `var` is not a variable, or if `f` does not contain it.
 #' @seealso [laplacian()] for other derivatives, [keops_grad()] for the gradient of an operator, [keops_objective()] for
 #'   `optim()`.
 #' @examples
@@ -47,7 +47,7 @@ check_variable <- function(f, var, call = caller_env()) {
 
 #' Derivatives of symbolic matrices
 #'
-#' Derivatives of `f` with respect to one of its variables, for each pair, exact and symbolic.
+#' Return exact symbolic derivatives of `f` with respect to one of its variables, for each pair.
 #'
 #' | function | result | operation |
 #' |---|---|---|

@@ -5,11 +5,11 @@
 #' `with_ranges(K, ranges)` is the symbolic matrix `K` restricted to the pairs of `ranges`, a block-sparse matrix: other
 #' pairs are not computed by any reduction, `K %*% b`, `solve(K, b)`, or gradient.
 #'
-#' * In products, sums, `K[i, j]`, `as.matrix(K)` and `diag(K)`, entries of other pairs are 0. Other reductions omit
-#'   these pairs: `min(K, "j")` and `mean(K, "j")` are the minimum and the mean of the pairs of each row that are in the
-#'   ranges.
-#' * Arithmetic keeps the ranges: `exp(K)` has those of `K`, and entries of other pairs are again 0. `K * L` has the
-#'   ranges of `K` or of `L`. It is an error if both have ranges, and these differ.
+#' * In products, sums, `K[i, j]`, `as.matrix(K)` and `diag(K)`, entries of pairs outside of the ranges are 0. All other
+#'   reductions omit these pairs: `min(K, "j")` and `mean(K, "j")` are the minimum and the mean of the pairs of each row
+#'   that are in the ranges.
+#' * Arithmetic keeps the ranges: `exp(K)` has the ranges of `K`, and entries of other pairs are again 0. If `K` or `L`
+#'   has ranges, `K * L` has the same ranges; if both have ranges that differ, this is an error.
 #' * `t(K)` has the ranges of [swap_axes()].
 #' * [solve()][solve.LazyTensor] requires ranges that contain the pair (j, i) with each pair (i, j). With ranges, the
 #'   matrix may have negative eigenvalues although `K` has none: use `method = "minres"`, or a larger `lambda`.

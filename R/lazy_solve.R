@@ -4,18 +4,20 @@
 #'
 #' Solves \eqn{(K + \lambda I) a = b} by [kernel_solve()], in memory that grows linearly with the number of points.
 #'
-#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. It may have [with_ranges()].
+#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. The matrix may be restricted by
+#'   [with_ranges()].
 #' @param b the right-hand side: a vector, a matrix with a row for each point, an array n x p x B of batches, or a
 #'   [gpu_matrix()]; it may be complex.
 #' @param lambda a number added to the diagonal of K, or one number for each point.
-#' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses one from the matrix: pivoted Cholesky if
-#'   a few columns explain it up to a small part of `lambda`, else Vecchia's, for points of up to 8 coordinates. A
-#'   message of class `kernops_preconditioner` says which, once a session.
+#' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses a preconditioner according to the matrix:
+#'   pivoted Cholesky if a few columns explain the matrix up to a small part of `lambda`, otherwise Vecchia's
+#'   approximation, for points of up to 8 coordinates. A message of class `kernops_preconditioner` reports the choice
+#'   once per session.
 #' @param method,... `method` and further arguments of [kernel_solve()], such as `tol`. `"minres"`, for matrices that
-#'   are not positive definite, takes no preconditioner.
+#'   are not positive definite, does not use a preconditioner.
 #'
-#' @return The solution: a matrix with the columns and names of `b`, or an array n x p x B for batches. For its
-#'   residuals and the number of iterations, use [kernel_solve()].
+#' @return The solution: a matrix with the columns and names of `b`, or an array n x p x B for batches. For residuals
+#'   and the number of iterations, use [kernel_solve()].
 #' @inheritSection kernel_solve Warnings
 #' @inheritSection kernel_solve Errors
 #' @seealso [kernel_solve()], [kernel_preconditioner()], [kernel_interpolation()]; [gp()] estimates the parameters of K.

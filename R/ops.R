@@ -1,5 +1,7 @@
 #' The operations of the formula language
 #'
+#' Lists the operations that a formula of [keops_kernel()] may contain.
+#'
 #' @return A data frame with one row for each operation: `name`, `group`, `arguments` (`a`, `b`, `c` are vectors of
 #'   sizes `A`, `B`, `C`; `p` and `q` are integers), the `size` of the result (`same(A, B)` requires equal sizes, or
 #'   size 1, which is recycled; 0 means that the sizes do not match; for an abbreviation, its definition), its
@@ -13,6 +15,8 @@
 keops_ops <- function() ops_table()
 
 #' The reductions of the formula language
+#'
+#' Lists the reductions that may be the outermost part of a formula of [keops_kernel()].
 #'
 #' @return A data frame with one row for each reduction: `name` (in a formula `<name>_Reduction`), `arguments` (`f` is
 #'   the reduced vector, of size `F`; `w` are weights, of size `W`; `p` is an integer), the `size` of the result, its

@@ -2,8 +2,8 @@
 # observations (predict_table_observed.R), or the cells of a map (predict_table_maps.R).
 
 #' @rdname predict.gp
-#' @param filename for new points in a table that is read in chunks, see [gp_table()], and for the observations of a fit
-#'   of a table: the path of a CSV file of predictions with a line for each row of the table. Default: they are
+#' @param filename the path of a CSV file for predictions of a table that is read in chunks, see [gp_table()], or of the
+#'   observations of a fit of such a table. The file has a line for each row of the table. Default: predictions are
 #'   returned. For maps, see [predict_maps].
 #' @export
 predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),

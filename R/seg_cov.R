@@ -1,20 +1,21 @@
 #' Covariances, correlations and regression lines of segments
 #'
 #' `seg_cov()` and `seg_cor()` compute the covariance and the correlation of `x` and `y` in each segment; `seg_slope()`
-#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Sums are taken about the means
-#' of each segment, so that a large mean loses no digits.
+#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Deviations from the means of
+#' each segment are summed, so that no digits are lost if means are large.
 #'
 #' @inheritParams seg_reduce
-#' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. The computation runs on the GPU
-#'   of a [gpu_matrix()] `x`, in its precision.
-#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
-#' @param na.rm whether to leave out pairs with a missing value; otherwise their segment gives a missing result.
-#' @param weights a weight for each pair, as for variances in [seg_reduce()]: a pair of weight 2 counts twice.
+#' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. If `x` is a [gpu_matrix()], the
+#'   computation runs on its GPU and in its precision.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
+#' @param na.rm whether to omit pairs with a missing value; otherwise the result of a segment with such a pair is
+#'   missing.
+#' @param weights a weight for each pair, as for `"var"` in [seg_reduce()]: a pair of weight 2 counts twice.
 #'
 #' @return `seg_cov()`, `seg_cor()`: a vector with a result for each segment, named by the groups; for matrices a matrix
 #'   with a row for each segment. The denominator of covariances is n - 1; results of fewer than two pairs are `NA`, and
-#'   correlations with a constant are `NaN`. `seg_slope()`: the same with an additional dimension,
-#'   `c("intercept", "slope")`.
+#'   the correlation is `NaN` if `x` or `y` is constant. `seg_slope()`: a result of the same form with an additional
+#'   dimension, `c("intercept", "slope")`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'

@@ -1,34 +1,35 @@
 #' Gradients of segmented reductions
 #'
 #' `seg_grad(op)` returns the vector-Jacobian product of `seg_reduce(x, op = op, ...)`: a function of `x` and of the
-#' incoming gradient `eta`, which has the shape of the result, that computes the gradient of `sum(eta * seg_reduce(x, op
-#' = op, ...))` with respect to `x`.
+#' incoming gradient `eta`, which has the shape of the result. This function computes the gradient of `sum(eta *
+#' seg_reduce(x, op = op, ...))` with respect to `x`.
 #'
 #' `"min"` and `"max"` are differentiated at the first extreme in case of ties. The gradient of a product is the product
-#' of the other values, also if values are 0 or if the product of all values overflows or underflows (a computation on
-#' the GPU then moves to the CPU). The variance of one value is missing, and so is its gradient. Values in no segment
-#' have gradient 0; the gradient of a value in several segments (`sources`) is the sum.
+#' of the other values, even if values are 0 or if the product of all values overflows or underflows (then the CPU
+#' computes the gradient, even for data on the GPU). The variance of one value is missing, and so is the gradient.
+#' Values in no segment have gradient 0; the gradient of a value in several segments (`sources`) is the sum over these
+#' segments.
 #'
 #' `seg_grad(op, scan = TRUE)` does the same for [seg_scan()], in linear time: `eta` has the shape of `x`. Results that
 #' are missing because there are too few values have no gradient.
 #'
-#' `seg_grad(op, roll = TRUE)` does the same for [seg_roll()], for sums, means and extrema. The gradient of windows that
-#' advance takes a time that does not depend on the width.
+#' `seg_grad(op, roll = TRUE)` does the same for [seg_roll()], for sums, means and extrema. If no window begins or ends
+#' before the previous one does, the time does not depend on the width.
 #'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"`, or, without `scan`,
 #'   `"softmax"`, `"median"`, `"quantile"`, `"iqr"`, `"nth"` or `"top"`.
 #' @param scan,roll whether to differentiate [seg_scan()] or [seg_roll()] instead of [seg_reduce()].
 #'
-#' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
-#'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
-#'   `reverse`, `plan`, `output`; with `roll = TRUE` those of [seg_roll()]: `width`, `offsets`, `lengths`, `g`, `by`,
-#'   `align`, `partial`, `plan`, `output`; for order statistics without `sources` and `sort`, but with `na.rm`, `probs`,
-#'   `type` and `nth`; for `"top"` instead with `k` and `decreasing`, as of [seg_top()]. The gradient has the shape of
-#'   `x`. The computation runs on the GPU if `x` is a [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`;
-#'   `eta` may also be on the GPU. The CPU computes the gradient of `"prod"` with `scan`.
+#' @return A function `grad(x, eta, ...)`. The arguments `...` are `offsets`, `lengths`, `g`, `plan`, `output`, and:
+#'   `sources` and `sort` of [seg_reduce()]; with `scan = TRUE`, `exclusive` and `reverse` of [seg_scan()]; with `roll =
+#'   TRUE`, `width`, `by`, `align` and `partial` of [seg_roll()]; for order statistics, `na.rm`, `probs`, `type` and
+#'   `nth` instead of `sources` and `sort`; for `"top"`, `k` and `decreasing` of [seg_top()] instead of `sources` and
+#'   `sort`. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a [gpu_matrix()] or if the
+#'   option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU. The CPU computes the gradient of `"prod"` with
+#'   `scan`.
 #'
-#' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
-#'   not that of the result.
+#' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta`
+#'   differs from that of the result.
 #'
 #' @seealso [seg_reduce()]; [axis_grad()] for dimensions of an array.
 #' @examples

@@ -7,9 +7,9 @@
 #' GPU the tree has another shape, which is always the same. The order of the values is preserved, so that the operation
 #' need not be commutative. It must be associative, up to rounding: combining (a, b) with c must give the same result as
 #' combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2 and on 200
-#' random triples of both signs, which are always the same.
+#' random triples of both signs; the triples are the same in every session.
 #'
-#' Several formulas with names are an operation on values of several fields, such as a count with a mean. The formula
+#' Several formulas with names define an operation on values of several fields, such as a count with a mean. The formula
 #' of each field contains fields of both values: `a_mean` and `b_n` are the fields `mean` of the first and `n` of the
 #' second value. [seg_reduce()] and [reduce_by_key()] apply the operation to a data frame with these columns,
 #' [seg_reduce()] also to a list of vectors, and [axis_reduce()] to a list of arrays; the result has the same fields.
@@ -17,16 +17,17 @@
 #'
 #' @param formula a string with the variables `a` and `b` that gives one number; or a named vector of strings, a formula
 #'   for each field.
-#' @param identity the result of an empty segment; for several fields a number for each, with their names.
+#' @param identity the result of an empty segment; for several fields a vector with a number for each field, named by
+#'   the fields.
 #' @param values for an operation that is associative only for some numbers: a vector of such numbers (for several
 #'   fields a data frame), from which the triples are drawn. For example, `"a != b"` is associative for `values = 0:1`.
 #'
 #' @return An object of class `seg_op`.
 #'
-#' @section Errors: class `kernops_formula_error` for a mistake in the formula, with a caret under its position;
-#'   `kernops_input_error` if the formula is not associative, with three numbers as a counterexample.
+#' @section Errors: class `kernops_formula_error` for a mistake in the formula, with a caret under the position of the
+#'   mistake; `kernops_input_error` if the formula is not associative, with three numbers as a counterexample.
 #'
-#' @seealso [seg_reduce()] and [reduce_by_key()], which take it; [keops_ops()] for the language.
+#' @seealso [seg_reduce()] and [reduce_by_key()], which accept such operations; [keops_ops()] for the language.
 #' @examples
 #' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)

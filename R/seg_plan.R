@@ -3,32 +3,34 @@
 #' `seg_plan()` analyses how values are divided into segments. [seg_reduce()] and related functions can then use the
 #' plan for any values and any operation.
 #'
-#' @param offsets where the segments begin, counted from 0 and not decreasing (a factor or strings here are `g`;
-#'   without the argument's name, as many numbers as values are an error if they could be groups); values before the
-#'   first offset are in no segment. If the last element equals the number of values (as in `dgCMatrix@p`), it is the
-#'   end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles or as
-#'   `bit64::integer64`.
+#' @param offsets the positions where the segments begin, counted from 0 and not decreasing; values before the first
+#'   offset are in no segment. A factor or strings in this position are used as `g`. If the argument is not named and
+#'   has as many numbers as there are values, this is an error if the numbers could be groups. If the last element
+#'   equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment, otherwise the beginning of
+#'   the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value, in any order: a factor or a vector of any type (numbers, `integer64`, strings,
 #'   logicals, dates, times, complex numbers, raw bytes); a list or data frame of several such keys; or a result of
 #'   `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a factor, including unused
 #'   levels, or for each distinct key in ascending order; for several keys, for each combination that occurs, ordered by
-#'   the first key, then the second, with the name `"a.b"`. Values whose key (or one of whose keys) is `NA` are in no
-#'   segment, as in [tapply()]. Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15
-#'   significant digits, and times that differ by fractions of a second, are different keys. Strings marked as "bytes"
-#'   are compared as bytes. Where keys print alike, names of results have more digits.
-#' @param sources where each segment begins in the values, counted from 0: segment s has the values `sources[s] + 0, 1,
-#'   ...`; their number is given by `offsets` or `lengths`. Segments may overlap, repeat, and be in any order.
-#' @param n the number of values, if it does not follow from `offsets` or `sources`.
-#' @param sort `FALSE`: groups are in order of first appearance, without unused levels.
-#' @param keys,same keys whose runs of equal adjacent keys are the segments, as in [reduce_by_key()], which takes the
-#'   plan and then compares no keys. The plan keeps the first key of each run.
+#'   the first key, then the second, with the name `"a.b"`. Values with an `NA` key are in no segment, as in [tapply()].
+#'   Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15 significant digits, and times
+#'   that differ by fractions of a second, are different keys. Strings marked as "bytes" are compared as bytes. If
+#'   different keys would print in the same way, names of results have more digits.
+#' @param sources the position in the values where each segment begins, counted from 0: segment s has the values
+#'   `sources[s] + 0, 1, ...`; the number of values is given by `offsets` or `lengths`. Segments may overlap, repeat,
+#'   and be in any order.
+#' @param n the number of values, if `offsets` or `sources` do not determine it.
+#' @param sort whether groups are in ascending order; if `FALSE`, groups are in order of first appearance, without
+#'   unused levels.
+#' @param keys,same the segments are the runs of equal adjacent `keys`, as in [reduce_by_key()]. With the plan,
+#'   [reduce_by_key()] does not compare keys again: the plan stores the first key of each run.
 #'
-#' @return An object of class `seg_plan`. It has a `print()` method and may be saved.
+#' @return An object of class `seg_plan`. The class has a `print()` method. Plans can be saved.
 #'
 #' @section Errors: class `kernops_input_error`, with the first invalid element.
 #'
-#' @seealso [seg_reduce()], which takes the plan; [axis_plan()] for arrays.
+#' @seealso [seg_reduce()], which accepts a plan; [axis_plan()] for arrays.
 #' @examples
 #' plan <- seg_plan(g = iris$Species)
 #' plan

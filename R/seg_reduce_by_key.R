@@ -6,27 +6,27 @@
 #' @inheritParams seg_reduce
 #' @param keys a vector of any type or a factor with one key for each value (row) of `x`; a list or data frame of
 #'   several such keys, all of which must be equal in a run; or a [gpu_matrix()] with one column, whose runs are found
-#'   on the GPU. `NA` equals `NA`; on the GPU also `NaN`. Give whole numbers of 2^31 or more as doubles, which are exact
-#'   up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
-#' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
-#'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is nonzero if they
-#'   belong to the same run, such as `"Abs(a - b) < 0.5"`.
+#'   on the GPU. `NA` is equal to `NA`, and on the GPU also to `NaN`. Give whole numbers of 2^31 or more as doubles,
+#'   which are exact up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
+#' @param same the condition for two adjacent keys to belong to the same run. `NULL`: the keys are equal; a function of
+#'   the vector of keys: its results are equal; or a string with a formula of two adjacent keys `a` and `b` in the
+#'   language of [keops_kernel()] that is nonzero if they belong to the same run, such as `"Abs(a - b) < 0.5"`.
 #' @param ... `na.rm`, `weights`, `empty`, `probs`, `type` and `nth`, as in [seg_reduce()].
-#' @param plan a [seg_plan()] of `keys` (and `same`), instead of these: the runs are found once, for any values and any
-#'   operation.
+#' @param plan a [seg_plan()] of `keys` (and `same`), instead of `keys` and `same`: the runs are found once and can be
+#'   used for any values and any operation.
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, the number of
-#'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; keys and lengths are too if the keys are
-#'   on the GPU, and only the number of runs is then copied to the host.
+#'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; if the keys are on the GPU, `keys` and
+#'   `lengths` are also [gpu_matrix()] objects, and only the number of runs is copied to the host.
 #'
 #' @details
-#' If keys and values are both `float32` and on the GPU, they are read once: a single pass finds the runs and reduces
-#' them, if `x` has one column and `op` has one result that is not a position. Results are bit-identical to those of
-#' [seg_reduce()].
+#' If keys and values are both `float32` and on the GPU, `x` has one column, and `op` has one result that is not a
+#' position, then a single pass finds the runs and reduces them, so that keys and values are read only once. Results are
+#' bit-identical to those of [seg_reduce()].
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as for [seg_reduce()].
 #'
-#' @seealso [seg_reduce()] for segments and groups, [seg_op()] for operations of your own.
+#' @seealso [seg_reduce()] for segments and groups, [seg_op()] for user-defined operations.
 #' @examples
 #' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
 #' # a new run begins where there is a gap of more than one

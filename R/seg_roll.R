@@ -1,16 +1,16 @@
 #' Rolling windows within segments
 #'
 #' `seg_roll()` reduces a window that moves along the values of each segment: rolling means, maxima, medians, and any
-#' other operation of [seg_reduce()]. Windows have a fixed number of values, a number for each value (adaptive), or a
-#' length in time, and never extend beyond their segment.
+#' other operation of [seg_reduce()]. Windows have a fixed number of values, a separate number for each value (adaptive
+#' windows), or a length in time, and never extend beyond their segment.
 #'
 #' @details
 #' By definition, a result is `seg_reduce()` of its window; positions (`"argmax"`) count from the first value of the
-#' segment. The operations of [seg_reduce()] up to `"bit_xor"` take a time that does not depend on the width: windows
-#' move by two stacks of partial results, and no value is subtracted, so that sums are as accurate as those of
-#' [seg_reduce()] and an infinite value has no effect on later windows. `"median"` and `"quantile"` sort the values
-#' once, whatever the width. A [seg_op()] takes a time proportional to the logarithm of the width; other order
-#' statistics, and windows of which one begins or ends before the previous one, a time proportional to the width.
+#' segment. The time of the operations of [seg_reduce()] up to `"bit_xor"` does not depend on the width: windows are
+#' updated by two stacks of partial results. No value is subtracted, so that sums are as accurate as those of
+#' [seg_reduce()], and an infinite value has no effect on later windows. `"median"` and `"quantile"` sort the values
+#' once, for any width. The time of a [seg_op()] is proportional to the logarithm of the width. The time is proportional
+#' to the width for other order statistics, and if a window begins or ends before the previous one does.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()]; or dates,
@@ -19,19 +19,19 @@
 #'   in the units of `by`, which may be a `difftime`.
 #' @param op the operation: a name from the table of [seg_reduce()] except `"softmax"`, `"skewness"`, `"kurtosis"`, or a
 #'   [seg_op()].
-#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param by the time or place of each value, which must not decrease within a segment: numbers, dates or times. The
 #'   window of a value at t is (t - width, t], for `align = "center"` (t - width/2, t + width/2], and for `align =
 #'   "left"` \[t, t + width).
-#' @param align where the value is in its window: `"right"` (the window ends with it), `"center"` (of an even width, one
-#'   value more is after it), or `"left"`.
-#' @param partial whether a window that would extend beyond its segment is cut; otherwise its result is `NA`. Windows in
-#'   time are always cut.
+#' @param align the position of the value in its window: `"right"` (the window ends with the value), `"center"` (if the
+#'   width is even, the window has one more value after than before), or `"left"` (the window begins with the value).
+#' @param partial whether a window that would extend beyond its segment is cut; if `FALSE`, the result of such a window
+#'   is `NA`. Windows in time are always cut.
 #' @param empty the result of a window in which all values were removed.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The GPU reduces windows in
-#'   double precision and adds values by blocks, without compensation. The CPU also reduces what the GPU does not
-#'   support, to which values of a GPU are copied: order statistics other than medians and quantiles, more than 2^28
-#'   values, and values that do not fit in the memory of the GPU together with their results.
+#'   double precision and adds values by blocks, without compensation. The CPU reduces cases that the GPU does not
+#'   support, after values on a GPU are copied to the CPU: order statistics other than medians and quantiles, more than
+#'   2^28 values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, or reduced by the CPU, `float64`): without names, `NaN` for
 #'   missing results, and for a range the smallest values before the largest ones; or a [gpu_matrix()]

@@ -1,29 +1,29 @@
 #' Running results within segments
 #'
-#' `seg_scan()` computes a result for each value: the reduction of the values of its segment up to the value itself.
-#' `seg_scan(x, g = g)` is a cumulative sum by group, for rows in any order; any operation of [seg_reduce()] except
-#' `"softmax"` can be used.
+#' `seg_scan()` computes a result for each value: the reduction of the values of its segment up to and including this
+#' value. `seg_scan(x, g = g)` is a cumulative sum by group, for rows in any order; any operation of [seg_reduce()]
+#' except `"softmax"` can be used.
 #'
 #' @details
 #' By definition, result k of a segment is `seg_reduce()` of its first k values: with `op = "mean"` the running mean,
 #' with `"argmax"` the position of the largest value so far, with `"first"` the first value of the segment. Missing
-#' values therefore make all later results missing; with `na.rm = TRUE` the result at a missing value repeats the result
-#' before.
+#' values therefore make all later results missing; with `na.rm = TRUE`, the result at a missing value is the same as
+#' the previous result.
 #'
 #' Sums and means are compensated (Neumaier 1974), so that their error does not grow with the length of a segment, and
 #' running sums of non-negative numbers do not decrease. Results do not depend on the number of threads.
 #'
 #' @inheritParams seg_reduce
 #' @param op the operation: a name from the table of [seg_reduce()], or a [seg_op()].
-#' @param exclusive whether the result of a value leaves out the value itself: the first result of a segment is then
-#'   that of an empty segment, such as 0 for `"sum"`.
+#' @param exclusive whether the result of a value excludes the value itself: the first result of a segment is then that
+#'   of an empty segment, such as 0 for `"sum"`.
 #' @param reverse whether to run from the last value of a segment to the first. Positions still count from the first
 #'   value.
 #' @param empty the result where there are no values yet, instead of the value in the table.
-#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. On the GPU running sums are
 #'   in double precision, without compensation. More than 2^28 values, or values that do not fit in the memory of the
-#'   GPU together with their results, are scanned by the CPU.
+#'   GPU together with their results, are processed by the CPU.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for
 #'   a range the smallest values before the largest ones; or a [gpu_matrix()]

@@ -1,18 +1,20 @@
 #' Softmax and log-sum-exp of segments
 #'
-#' `seg_softmax()` divides `exp(x)` by its sum over the segment of the value; `seg_logsumexp()` returns the logarithm of
-#' that sum. Both subtract the largest value first, so that there is no overflow.
+#' `seg_softmax()` divides each value of `exp(x)` by the sum of `exp(x)` over the segment; `seg_logsumexp()` returns the
+#' logarithm of this sum for each segment. Both functions subtract the largest value first, so that there is no
+#' overflow.
 #'
 #' @inheritParams seg_reduce
 #' @param ... the segments and further arguments of [seg_reduce()], except `op`.
 #'
-#' @param output as in [seg_reduce()]; a softmax kept on the GPU, or a given [gpu_matrix()], has the precision of `x`.
+#' @param output as in [seg_reduce()]; a softmax that stays on the GPU has the precision of `x`, and a given
+#'   [gpu_matrix()] must have this precision.
 #'
-#' @return `seg_softmax()`: an array like `x`. A segment of `-Inf` only gives `NaN`; values in no segment give `NA`.
-#'   `seg_logsumexp()`: a result for each segment, `-Inf` if it is empty or all its values are `-Inf`.
+#' @return `seg_softmax()`: an array like `x`. A segment whose values are all `-Inf` gives `NaN`; values in no segment
+#'   give `NA`. `seg_logsumexp()`: a result for each segment, `-Inf` if it is empty or all its values are `-Inf`.
 #'
-#' @section Errors: as for [seg_reduce()]. `seg_softmax()` does not support `sources`, since a value could be in several
-#'   segments.
+#' @section Errors: as for [seg_reduce()]. `seg_softmax()` does not support `sources`, since with `sources` a value
+#'   could be in several segments.
 #'
 #' @seealso [softmax()] and [logsumexp()] for dimensions of an array.
 #'

@@ -1,36 +1,37 @@
 #' Sort, rank and choose values within segments
 #'
-#' `seg_sort()` sorts the values of each segment, `seg_order()` gives the rows of `x` in this order, `seg_rank()` the
-#' rank of each value in its segment, and `seg_top()` the `k` largest or smallest values of each segment with their
-#' positions.
+#' `seg_sort()` sorts the values of each segment, `seg_order()` gives the rows of `x` in this order, `seg_rank()` gives
+#' the rank of each value in its segment, and `seg_top()` gives the `k` largest or smallest values of each segment with
+#' their positions.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], whose
 #'   values are sorted on its GPU; or dates, factors or other [values with a class][seg_values].
-#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param decreasing whether the largest value comes first.
-#' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
+#' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: the rank of missing values
+#'   is `NA`.
 #' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
-#'   `"max"`, or `"random"`, as in [rank()]; the latter draws from R's random numbers (see [set.seed()]).
+#'   `"max"`, or `"random"`, as in [rank()]; `"random"` uses R's random numbers (see [set.seed()]).
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The CPU also sorts
 #'   more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()], of `seg_sort()` in the precision of `x`, else in `float64`. The matrices of `seg_top()` have a
-#'   row for each segment, and the first choices of all columns of `x` before the second ones. All functions but
-#'   `seg_top()` also overwrite a [gpu_matrix()], as [seg_reduce()] does.
-#' @param k how many values `seg_top()` returns of each segment.
+#'   [gpu_matrix()], which has the precision of `x` for `seg_sort()` and `float64` for the other functions. The matrices
+#'   of `seg_top()` have a row for each segment, and the first values of all columns of `x` come before the second
+#'   values. All functions except `seg_top()` also accept a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#' @param k the number of values of each segment that `seg_top()` returns.
 #'
-#' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
-#'   has its first value in order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix
-#'   a column of them for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and are
-#'   absent from `seg_order()`.
+#' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the rows of a segment contain
+#'   its values in sorted order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix, a
+#'   column of row numbers for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and
+#'   are absent from `seg_order()`.
 #'
 #'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each is a matrix with a row for
-#'   each segment and `k` columns, or for a matrix `x` an array with the columns of `x` in between. Missing values are
-#'   never chosen; where a segment has fewer values, the rest is `NA`.
+#'   each segment and `k` columns, or for a matrix `x` an array whose second dimension is the columns of `x`. Missing
+#'   values are never chosen; if a segment has fewer than `k` values, the remaining results are `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element;
-#'   `kernops_memory_error` where the memory of the GPU does not suffice for the sort.
+#'   `kernops_memory_error` if the memory of the GPU is too small for the sort.
 #'
 #' @seealso [seg_reduce()] for medians, quantiles and the `nth` value; `seg_grad("top")` for gradients.
 #' @examples

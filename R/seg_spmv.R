@@ -5,20 +5,20 @@
 #'
 #' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, to which other classes
 #'   are converted; a numeric matrix, all of whose entries are multiplied; or a list of `offsets` (0-based, as for
-#'   [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each entry) and optionally `sources`.
-#'   Without `values` the entries of `v` are reduced unchanged. A result of `spmv_plan(A)`, which contains the entries,
-#'   is taken as well.
-#' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
+#'   [seg_plan()]), `columns` (the 0-based column of each entry), `values` (the values of the entries) and optionally
+#'   `sources`. Without `values`, the entries of `v` are reduced unchanged. `A` may also be a result of `spmv_plan(A)`,
+#'   which contains the entries.
+#' @param v a vector with an entry for each column of `A`, or a matrix with a row for each column of `A`.
 #' @param mul the multiplication of an entry of `A` and an entry of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`,
-#'   `"or"`, a function of two vectors, or a string, a formula of `a` (from `A`) and `b` (from `v`). R calls a function
-#'   on the CPU: a `v` on the GPU is then copied to the host. A formula avoids this copy.
+#'   `"or"`, a function of two vectors, or a string with a formula of `a` (from `A`) and `b` (from `v`). A function runs
+#'   in R on the CPU, so that a `v` on the GPU is copied to the host; a formula avoids this copy.
 #' @param add the reduction of a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] except `"range"`,
 #'   such as `"min"`, `"logsumexp"` or a [seg_op()]; bit operations such as `"bit_and"` require products that are whole
 #'   numbers, and run on the CPU. The result of a row without entries is that of an empty segment: 0 for `"+"`, `Inf`
 #'   for `"min"`.
-#' @param plan a result of `spmv_plan()` for a matrix with the same pattern as `A`, whose entries may differ: it avoids
-#'   repeated analysis of `A`. With a plan, the entries of `A` are kept on the GPU until other entries are multiplied:
-#'   for repeated products, only `v` is copied.
+#' @param plan a result of `spmv_plan()` for a matrix with the same pattern as `A`, whose values may differ. A plan
+#'   avoids repeated analysis of `A`. With a plan, the entries of `A` are kept on the GPU until the plan is used with
+#'   other entries: repeated products copy only `v`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU if `v` is a [gpu_matrix()]; the product then has the precision
 #'   of `v`.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()]; or
@@ -29,7 +29,7 @@
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`.
 #'
-#' @seealso [seg_reduce()] for segments, [seg_op()] for operations of your own.
+#' @seealso [seg_reduce()] for segments, [seg_op()] for user-defined operations.
 #' @examples
 #' A <- list(offsets = c(0, 2, 2, 3), columns = c(0, 2, 1), values = c(1, 2, 3))
 #' spmv(A, c(10, 20, 30))

@@ -1,33 +1,34 @@
 #' Transform values within segments
 #'
-#' `seg_transform()` returns a value for each value of `x`: centred or scaled by its segment, as a share of it, an
-#' earlier or later value, a difference, the last value that is not missing, or a statistic of the segment.
+#' `seg_transform()` returns a result for each value of `x`: the value centred or scaled within its segment, its share
+#' of the segment's sum, an earlier or later value, a difference, the last value that is not missing, or a statistic of
+#' the segment.
 #'
 #' @details
 #' | `op` | result |
 #' |---|---|
 #' | `"center"` | x minus the mean of its segment |
-#' | `"scale"` | the same, divided by the standard deviation |
+#' | `"scale"` | x minus the mean of its segment, divided by the standard deviation |
 #' | `"share"` | x divided by the sum of its segment |
 #' | `"lag"` `"lead"` | the value `n` places before (after) in the segment, or `fill` |
 #' | `"diff"` | x minus the value `n` places before, or `fill` |
-#' | `"fill_down"` `"fill_up"` | x, or if it is missing the last value before (after) that is not |
-#' | a name of [seg_reduce()] with one result, or a [seg_op()] | the result of the segment, for each of its values |
+#' | `"fill_down"` `"fill_up"` | x; if x is missing, the nearest value before (after) that is not missing |
+#' | a name of [seg_reduce()] with one result, or a [seg_op()] | the result of the segment, repeated for each of its values |
 #'
-#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` take vectors of any kind, such as factors, dates and strings, and
-#' keep their class.
+#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` accept vectors of any kind, such as factors, dates and strings, and
+#' keep the class.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector or matrix, whose columns are transformed separately; dates, factors or other
-#'   [values with a class][seg_values]; a data frame; or a [gpu_matrix()], which is transformed on its
-#'   GPU, in its precision.
+#' @param x a vector or matrix, whose columns are transformed separately; dates, factors or other [values with a
+#'   class][seg_values]; a data frame; or a [gpu_matrix()], which is transformed on its GPU in the precision of the
+#'   matrix.
 #' @param op the transformation, from the table.
 #' @param n the number of places by which `"lag"`, `"lead"` and `"diff"` shift the values.
 #' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
-#' @param na.rm whether statistics of segments leave out missing values.
-#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
-#' @param ... further arguments of [seg_reduce()] for its statistics: `weights`, `empty`, `type`, `nth`, or `probs`, one
-#'   number.
+#' @param na.rm whether statistics of segments omit missing values.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
+#' @param ... further arguments of [seg_reduce()], for statistics of segments: `weights`, `empty`, `type`, `nth`, or
+#'   `probs`, one number.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x`, for a [gpu_matrix()] with `NaN`
 #'   for missing results.
 #'

@@ -1,23 +1,24 @@
 #' Data frames, dates, factors and other classes in segments
 #'
-#' [seg_reduce()], [reduce_by_key()], [seg_scan()], [seg_roll()] and [seg_transform()] take data frames, with columns of
-#' different kinds. These functions, [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()] also take factors,
-#' dates, times, time differences, 64-bit integers, complex numbers and strings, as vectors or matrices.
+#' [seg_reduce()], [reduce_by_key()], [seg_scan()], [seg_roll()] and [seg_transform()] accept data frames, with columns
+#' of different kinds. The same functions, [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()] also accept
+#' factors, dates, times, time differences, 64-bit integers, complex numbers and strings, as vectors or matrices.
 #'
 #' @section Data frames:
-#' The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all columns that are no
+#' The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all columns that are not
 #' groups; or a list with operations for some columns, such as `list(x = "sum", y = c("mean", "sd"))`. A column with one
-#' operation keeps its name. With several operations, names of results are `column_operation`; a name of the operation,
-#' as in `c(total = "sum")`, replaces it. Each of several quantiles, and both ends of a range, are a column.
+#' operation keeps its name. With several operations, names of results are `column_operation`; the name of an operation,
+#' as in `c(total = "sum")`, replaces `operation`. Several quantiles, and the two ends of a range, are separate columns.
 #'
 #' The groups `g` are a formula with columns of `x`, such as `~ species + site`; a vector; or a data frame or list of
 #' vectors. Without `g`, the groups of `dplyr::group_by()` are used. Several keys form a group for each combination that
-#' occurs, in the order of the first key, then of the second; one factor has a group for each level. `NA` is no group.
+#' occurs, in the order of the first key, then of the second; a single factor has a group for each level, even if it
+#' does not occur. Rows with a key `NA` are in no group.
 #'
-#' Results by segment have a row for each segment. The first columns are the groups in their class: with the names of a
-#' formula or list, otherwise `group`; there is none if segments have no names. Results by value (of [seg_scan()],
-#' [seg_roll()] and [seg_transform()]) have the rows of `x`; columns that a formula names come first. All other
-#' arguments, such as `na.rm` and `weights`, apply to each column.
+#' Results by segment have a row for each segment. The first columns are the groups, which keep their classes. Their
+#' names are those of the formula or list, otherwise `group`; there is no such column if segments have no names. Results
+#' by value (of [seg_scan()], [seg_roll()] and [seg_transform()]) have the rows of `x`; columns that a formula names
+#' come first. All other arguments, such as `na.rm` and `weights`, apply to each column.
 #'
 #' @section Classes:
 #' | class | results of the class | numbers |
@@ -31,20 +32,20 @@
 #'
 #' For dates and times, `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
 #'
-#' Units, time zones and levels are kept. An extreme without values is `NA`, since a class may have no infinite value;
-#' `empty` is a value of the class of the result. Strings are compared as by [sort()]. `"lag"`, `"lead"`, `"fill_down"`
-#' and `"fill_up"` of [seg_transform()] take all classes.
+#' Units, time zones and levels are kept. The minimum or maximum of a segment without values is `NA`, since a class may
+#' have no infinite value; `empty` must be a value of the class of the result. Strings are compared as by [sort()].
+#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` of [seg_transform()] accept all classes.
 #'
 #' Sums of integer64 are exact; if one exceeds 64 bits, all sums are doubles, with a warning of class
 #' `kernops_overflow_warning`. Package 'bit64' need not be installed. Weighted sums are doubles.
 #'
-#' Numbers of other classes, such as time series, are plain numbers, and results have no class.
+#' Numbers of other classes, such as time series, are treated as plain numbers, and results have no class.
 #'
-#' @return For a data frame a data frame; a tibble for a tibble, without groups. For a vector or matrix as described in
-#'   the function.
+#' @return For a data frame, a data frame; for a tibble, a tibble without groups. For a vector or matrix, see the help
+#'   of each function.
 #'
 #' @section Errors: class `kernops_input_error` for an operation that a class does not allow; the message lists the
-#'   operations that it allows, and names the column.
+#'   operations that the class allows, and names the column.
 #'
 #' @seealso [seg_reduce()]; `aggregate()` in base R.
 #' @examples

@@ -5,10 +5,10 @@
 #' [keops_kernel()], take precedence over options.
 #'
 #' @param code an expression.
-#' @param ... options by their names without `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`,
+#' @param ... options, with names without the prefix `kernops.`: `backend`, `device`, `precision`, `threads`, `isa`,
 #'   `dense_entries`, `progress`; see [kernops-package]. `NULL` means the default.
 #' @param .local_envir the frame at whose end the options are restored; default: the frame of the calling function. At
-#'   the top level of a script the options stay.
+#'   the top level of a script, the options are not restored.
 #'
 #' @return `with_kernops()`: the value of `code`. `local_kernops()`: the previous options, invisibly.
 #' @section Errors: class `kernops_input_error` for an unknown option or an invalid value.

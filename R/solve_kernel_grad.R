@@ -1,19 +1,19 @@
 #' The gradient of a solution
 #'
-#' For the solution `a` of [kernel_solve()] and weights `eta` of its shape, `kernel_solve_grad()` computes the gradient
-#' of `sum(eta * a)` with respect to the right-hand side, to lambda, and to the data and parameters of the operator.
-#' This requires one more solve, for \eqn{u = (K + \lambda I)^{-1} \eta}, and one reduction for each variable.
+#' For the solution `a` of [kernel_solve()] and weights `eta` of the same shape, `kernel_solve_grad()` computes the
+#' gradient of `sum(eta * a)` with respect to the right-hand side, to lambda, and to the data and parameters of the
+#' operator. This requires one more solve, for \eqn{u = (K + \lambda I)^{-1} \eta}, and one reduction for each variable.
 #'
 #' The gradients are \eqn{u} for the right-hand side, \eqn{-u' dK\, a} for a variable of K (by [keops_grad()]), and
-#' \eqn{-u' a} for lambda. Both axes of K have the same points: if `x` and `y` are the same points, their gradient is
-#' the sum of the gradients for `x` and `y`.
+#' \eqn{-u' a} for lambda. Both axes of K have the same points: if `x` and `y` are the same points, the gradient with
+#' respect to these points is the sum of the gradients for `x` and `y`.
 #'
 #' @param fit a result of [kernel_solve()].
 #' @param eta the incoming gradient, n x p; it may be a [gpu_matrix()].
 #' @param var names of variables, which may include `"lambda"`; default: all.
 #'
 #' @return A list of matrices, one for each name in `var`, in the shape of the variable: n x size for points, 1 x size
-#'   for a parameter, n x p for the right-hand side, and one number or n of them for `lambda`.
+#'   for a parameter, n x p for the right-hand side, and one number or n numbers for `lambda`.
 #'
 #' @inheritSection kernel_solve Warnings
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error` for invalid arguments.

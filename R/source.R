@@ -17,34 +17,34 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 
 #' Tables that are read in chunks
 #'
-#' `gp_table()` describes a table that [gp()] reads in chunks, so that it need not fit into memory. `data` of [gp()] may
-#' also be such a table itself, if it needs no further argument.
+#' `gp_table()` describes a table that [gp()] reads in chunks, so that the table need not fit into memory. If the table
+#' needs no further argument, it can also be given directly as `data` of [gp()].
 #'
-#' @param x where the rows are:
+#' @param x the source of the rows:
 #'   * a connection of package DBI, such as those of RSQLite, duckdb and RPostgres, with `table` or `query`;
 #'   * a lazy table of dbplyr;
 #'   * a dataset, table or query of package arrow, such as `arrow::open_dataset("directory")`;
-#'   * the path of a file: CSV, also compressed by gzip, read by `data.table::fread()`, or Parquet, read by package
+#'   * the path of a file: CSV (possibly compressed by gzip), read by `data.table::fread()`, or Parquet, read by package
 #'     arrow;
 #'   * a matrix of HDF5Array or another `DelayedMatrix` with one row for each observation;
-#'   * a function that reads: `x(1)`, `x(2)`, ... return consecutive chunks as data frames, and `NULL` after the last
-#'     one. It is called from 1 again for each pass over the data;
+#'   * a function that reads chunks: `x(1)`, `x(2)`, ... return consecutive chunks as data frames, and `NULL` after the
+#'     last chunk. Each pass over the data calls the function from 1 again;
 #'   * a data frame.
 #' @param table the name of a table, a string or a result of `DBI::Id()`.
-#' @param query instead of `table`, a query in SQL, whose rows are those of the table.
+#' @param query instead of `table`, a query in SQL that returns the rows.
 #' @param columns the names of the columns of a matrix without column names.
 #' @param ... arguments of `data.table::fread()` for a CSV file, such as `sep`, `dec` and `na.strings`.
 #'
-#' @details The rows should come in the same order in each pass. Estimates depend on that order only by the choice of
-#'   observations for starting values, and by ties of distances.
+#' @details The rows should come in the same order in each pass. The order has an effect on estimates only through the
+#'   choice of observations for starting values, and through ties of distances.
 #'
-#' @section Methods of fits: `fitted()`, `residuals()` and [predict()][predict.gp] without `newdata` have a value for
-#'   each row of the table, `NA` for rows that the fit leaves out. They read the files of the fit, cell by cell, and
-#'   with `filename` they write a CSV file, so that the values need not fit into memory. `summary()` and
-#'   [plot()][plot.gp] have residuals of a sample. `simulate()` draws at new points. `model.frame()`, `model.matrix()`,
-#'   `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`, [gp_cv()], [certify()], [gp_posterior()], profile
-#'   intervals and [`augment()`][gp_broom] without `newdata` need all observations at once: they are errors of class
-#'   `kernops_input_error` that name an alternative.
+#' @section Methods of fits: `fitted()`, `residuals()` and [predict()][predict.gp] without `newdata` return a value for
+#'   each row of the table, and `NA` for rows that the fit omits. These functions read the files of the fit cell by
+#'   cell, and with `filename` they write a CSV file, so that the values need not fit into memory. `summary()` and
+#'   [plot()][plot.gp] show the residuals of a sample. `simulate()` draws at new points only. `model.frame()`,
+#'   `model.matrix()`, `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`, [gp_cv()], [certify()],
+#'   [gp_posterior()], profile intervals and [`augment()`][gp_broom] without `newdata` need all observations at once and
+#'   stop with errors of class `kernops_input_error` that name an alternative.
 #'
 #' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
 #'   needed but not installed, and for a chunk with other columns than the first one.

@@ -1,17 +1,17 @@
 #' Fit of a covariance to an empirical variogram
 #'
-#' Weighted least squares of the semivariances, without the likelihood of the data. [gp()] estimates by maximum
-#' likelihood instead, for which no classes of distance are chosen.
+#' Fits a covariance to the semivariances by weighted least squares. In contrast, [gp()] estimates by maximum likelihood
+#' and needs no classes of distance.
 #'
-#' @param variogram a result of [gp_variogram()] or `gstat::variogram()`, of one variable. Directions are those of two
-#'   coordinates.
+#' @param variogram a result of [gp_variogram()] or `gstat::variogram()`, of one variable. Directions are possible with
+#'   two coordinates.
 #' @param covariance a covariance whose semivariance depends on the difference of two points only, such as
-#'   `spherical() + nugget()`, or a variogram model of gstat. Given values are starting values; without them, the search
-#'   starts from several ones.
-#' @param weights of each class of np pairs at the mean distance h: `"np/h^2"`; `"np/gamma^2"` with the fitted
-#'   semivariance, which is the criterion of Cressie (1985): gstat instead holds these weights in each of its
-#'   iterations, and ends elsewhere; `"np"`; or `"equal"`.
-#' @return The covariance with the values found, for [gp()]. Its attribute `"sum_of_squares"` is the weighted sum of
+#'   `spherical() + nugget()`, or a variogram model of gstat. Given values are starting values; without given values,
+#'   the search has several starting values.
+#' @param weights the weight of each class of np pairs at the mean distance h: `"np/h^2"`; `"np/gamma^2"` with the
+#'   fitted semivariance, which is the criterion of Cressie (1985) (gstat keeps these weights fixed within each of its
+#'   iterations and therefore has other results); `"np"`; or `"equal"`.
+#' @return The covariance with the estimated values, for [gp()]. Its attribute `"sum_of_squares"` is the weighted sum of
 #'   squares.
 #' @section Errors and warnings: class `kernops_input_error` for invalid arguments; a warning of class
 #'   `kernops_not_converged` if the search stopped early.

@@ -1,10 +1,10 @@
 #' A covariance from a variogram model of gstat
 #'
-#' [gp()] takes a variogram model of gstat directly, by this function. Models may be nested, each with an anisotropy in
-#' 2-D or 3-D.
+#' `as_gp()` converts a variogram model of gstat to a covariance for [gp()]. A variogram model that is given to `gp()`
+#' is converted in the same way. Models may be nested, and each term may have an anisotropy in 2-D or 3-D.
 #'
 #' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`; or an object of class `gstat` with a linear
-#'   model of coregionalisation, such as that of `gstat::fit.lmc()`, which becomes an [lmc()]. Terms become these
+#'   model of coregionalisation, such as a result of `gstat::fit.lmc()`, which becomes an [lmc()]. Terms become these
 #'   [covariance_functions]:
 #'
 #'   | gstat | kernops |
@@ -18,19 +18,20 @@
 #'   | `"Wav"`, `"Hol"`, `"Per"` | [wave()] for both; [cosine()], in one dimension only |
 #'   | `"Pow"` | [power_law()] |
 #'   | `"Log"` | [logarithmic()] and [microscale()] of psill log(range), the jump at the origin of gstat's model |
-#' @param fixed whether [gp()] keeps the values; otherwise they are starting values. Values that are `NA`, as those of
-#'   `gstat::vgm("Sph")`, are estimated.
-#' @return A covariance for [gp()]; of several variables, an [lmc()] whose matrices have the names of these in gstat.
+#' @param fixed whether [gp()] keeps the values; otherwise the values are starting values. Values that are `NA`, such as
+#'   those of `gstat::vgm("Sph")`, are estimated.
+#' @return A covariance for [gp()]; for several variables, an [lmc()] whose matrices have the names of the variables in
+#'   gstat.
 #' @section Errors: class `kernops_input_error` for other terms, and for sums of `"Log"` and `"Nug"` that are negative
 #'   at short distances. Two models of gstat are not valid variograms:
-#'   * `"Spl"`, h^2 log(h), is negative for h < 1. Not even with the trend `~ x + y`, as of a thin plate spline, would
-#'     kriging variances be positive, since its sign is the opposite one. gstat itself returns `NA`.
+#'   * `"Spl"`, h^2 log(h), is negative for h < 1. Even with the trend `~ x + y` of a thin plate spline, kriging
+#'     variances would not be positive, since the model has the opposite sign of that of a spline. gstat itself returns
+#'     `NA`.
 #'   * `"Leg"`, 2 - (1 - r^2) / (1 - 2 r cos(a) + r^2) with range r, is negative at short distances for r > 1/3. For
-#'     other r it is not a valid variogram on the sphere, since gstat divides distances by 6378 pi km, not by 6378 km,
-#'     for the
-#'     angle a.
-#' @seealso [as_vgm()] for the way back; [gp_variogram()] for the empirical variogram, [covariance_functions] for
-#'   covariances, [gp()].
+#'     other r, the model is not a valid variogram on the sphere, since gstat divides distances by 6378 pi km, not by
+#'     6378 km, for the angle a.
+#' @seealso [as_vgm()] for the reverse conversion; [gp_variogram()] for the empirical variogram, [covariance_functions]
+#'   for covariances, [gp()].
 #' @examples
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   print(as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02)))

@@ -1,10 +1,11 @@
 #' A variogram model of gstat from a covariance
 #'
-#' The way back of [as_gp()], for `gstat::krige()`, `gstat::variogramLine()` and others.
+#' Converts a fit or a covariance to a variogram model of gstat, for `gstat::krige()`, `gstat::variogramLine()` and
+#' other functions. [as_gp()] is the reverse conversion.
 #'
-#' @param object a fit of [gp()], or a covariance whose parameters have values: a sum of [covariance_functions] that
-#'   gstat has. [microscale()] becomes `"Nug"` and [nugget()] `"Err"`, so that gstat's predictions are those of
-#'   `predict(interval = "confidence")`. [matern()] becomes `"Mat"`, [wave()] `"Hol"`.
+#' @param object a fit of [gp()], or a covariance whose parameters have values: a sum of those [covariance_functions]
+#'   that exist in gstat. [microscale()] becomes `"Nug"` and [nugget()] `"Err"`, so that gstat's predictions are those
+#'   of `predict(interval = "confidence")`. [matern()] becomes `"Mat"`, [wave()] `"Hol"`.
 #' @return A `variogramModel` of gstat. For an [lmc()], a list of the models of the variables and their pairs, with
 #'   gstat's names, such as `zinc`, `lead` and `zinc.lead`: the component `model` of an object of `gstat::gstat()`.
 #' @section Errors: class `kernops_input_error` for covariances that gstat does not have: products, `dims`, a range for

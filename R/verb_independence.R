@@ -1,36 +1,36 @@
 #' Distance correlation and independence tests
 #'
-#' Measures the dependence of two sets of variables that were observed together, and tests by permutations whether they
-#' are independent: `distance_correlation()` by distances, `hsic_test()` by Gaussian kernels. For large n, both
+#' Measures the dependence of two sets of variables that were observed together, and tests by permutations whether the
+#' two sets are independent. `distance_correlation()` uses distances, `hsic_test()` Gaussian kernels. For large n, both
 #' statistics are 0 only if the variables are independent.
 #'
 #' @param x,y the variables: n x d and n x e matrices or data frames of finite numbers, or vectors; row i of `x` was
 #'   observed with row i of `y`.
 #' @param permutations the number of random permutations of the observations of `y`; with 0 there is no p-value.
 #' @param sd the standard deviations s of the kernels \eqn{\exp(-|u - v|^2 / (2 s^2))} of `x` and of `y`: two numbers,
-#'   or one for both. Default: the median distance between points, of at most 1,000 of them at equal steps.
+#'   or one number for both. Default: the median distance between points (or between 1,000 evenly spaced rows, if there
+#'   are more).
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
 #' Let A and B be the matrices of distances within x and within y, centred so that rows and columns have mean 0. The
-#' distance correlation is
-#' \deqn{R = \sqrt{\frac{\mathrm{mean}(A B)}{\sqrt{\mathrm{mean}(A^2)\, \mathrm{mean}(B^2)}}}}
+#' distance correlation is \deqn{R = \sqrt{\frac{\mathrm{mean}(A B)}{\sqrt{\mathrm{mean}(A^2)\, \mathrm{mean}(B^2)}}}}
 #' with means over all entries of elementwise products (Szekely, Rizzo and Bakirov 2007); it is between 0 and 1. The
-#' Hilbert-Schmidt independence criterion (HSIC) is mean(A B) of centred kernel matrices, of all pairs and of points
-#' with themselves (Gretton et al. 2008).
+#' Hilbert-Schmidt independence criterion (HSIC) is mean(A B) with the centred kernel matrices A and B; the mean
+#' includes the diagonal, the pairs of a point with itself (Gretton et al. 2008).
 #'
-#' If x and y have one column each, distance correlations take a time proportional to n log n (Huo and Szekely 2016),
-#' else to n^2; tests take this time for each permutation. On the CPU, tests of at most 5,000 observations in several
-#' columns store the matrix B, with 8 n^2 bytes. Otherwise no matrix of all pairs is stored, and one pass over the pairs
-#' computes the statistics of up to 64 permutations.
+#' If x and y have one column each, the time of a distance correlation is proportional to n log n (Huo and Szekely
+#' 2016), otherwise to n^2; a test takes this time for each permutation. On the CPU, tests of at most 5,000 observations
+#' in several columns store the matrix B, with 8 n^2 bytes. Otherwise no matrix of all pairs is stored, and one pass
+#' over the pairs computes the statistics of up to 64 permutations.
 #'
-#' The p-value is \eqn{(1 + b) / (1 + B)}, with the number b of those of B permutations whose statistic is at least as
-#' large as that of the data. Random numbers are those of R: see [set.seed()].
+#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of B permutations have a statistic at least as large as that of the
+#' data. Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return A list of class `htest`:
 #'   * `statistic`, the distance correlation, or the HSIC;
 #'   * `estimate` of `distance_correlation()`: `dCov`, `dVarX` and `dVarY`, the square roots of the three means;
-#'   * with permutations `p.value`, `parameter`, and `permuted`, the statistics of the permutations;
+#'   * with permutations, `p.value`, `parameter`, and `permuted`, the statistics of the permutations;
 #'   * `method` and `data.name`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, fewer than two

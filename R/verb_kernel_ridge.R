@@ -5,10 +5,10 @@
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param y the responses: n finite numbers, or an n x p matrix.
-#' @param width the width w of the kernel; several numbers to select one. Default: the median distance between points,
-#'   of at most 1,000 of them at equal steps.
-#' @param lambda the penalty, a positive number that is added to the diagonal of the kernel matrix; several numbers to
-#'   select one.
+#' @param width the width w of the kernel; with several numbers, one is selected. Default: the median distance between
+#'   points (or between 1,000 evenly spaced rows, if there are more).
+#' @param lambda the penalty, a positive number that is added to the diagonal of the kernel matrix; with several
+#'   numbers, one is selected.
 #' @param kernel the kernel of two points at distance t: `"gaussian"`, \eqn{\exp(-t^2 / (2 w^2))}; `"exponential"`,
 #'   \eqn{\exp(-t / w)}; `"matern32"`, \eqn{(1 + u) \exp(-u)} with \eqn{u = \sqrt 3 t / w}; `"matern52"`,
 #'   \eqn{(1 + u + u^2 / 3) \exp(-u)} with \eqn{u = \sqrt 5 t / w}.
@@ -18,29 +18,30 @@
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
-#' The prediction at u is \eqn{\sum_j k(u, x_j) a_j} with the solution a of \eqn{(K + \lambda I) a = y}, by
-#' [kernel_solve()] with a preconditioner that is chosen from the matrix. It is the posterior mean of a Gaussian process
-#' with covariance k and noise variance \eqn{\lambda}. If there are several widths or penalties, all their combinations
-#' are compared by the root mean squared error of predictions of each fold from the others.
+#' The prediction at u is \eqn{\sum_j k(u, x_j) a_j} with the solution a of \eqn{(K + \lambda I) a = y}, computed by
+#' [kernel_solve()] with a preconditioner that is chosen according to the matrix. The prediction is the posterior mean
+#' of a Gaussian process with covariance k and noise variance \eqn{\lambda}. If there are several widths or penalties,
+#' all their combinations are compared by the root mean squared error of cross-validation, where each fold is predicted
+#' from the other folds.
 #'
-#' Random numbers are those of R: see [set.seed()].
+#' Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return `kernel_ridge()`: a list of class `kernops_ridge`:
 #'   * `coefficients`, the n x p matrix a; `fitted.values`, the predictions at `x`;
 #'   * `width` and `lambda`, as given or selected, `kernel` and the means `centre`;
-#'   * `cv`, a data frame of `width`, `lambda` and `rmse`, if there was a selection;
+#'   * `cv`, a data frame of `width`, `lambda` and `rmse`, if a width or a penalty was selected;
 #'   * `x`, the points.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or a `lambda` of 0;
 #'   `kernops_dim_error` if `y` does not have a response for each point, or for new points with another number of
-#'   coordinates. A warning of class `kernops_not_converged` says that the linear system was not solved to `tol`.
+#'   coordinates. A warning of class `kernops_not_converged` if the linear system was not solved to `tol`.
 #'
 #' @references
 #' Saunders, C., Gammerman, A. and Vovk, V. (1998) Ridge regression learning algorithm in dual variables. *Proceedings
 #' of the 15th International Conference on Machine Learning*, 515-521.
 #'
 #' @seealso [gp()], which estimates width and penalty by maximum likelihood and gives standard errors;
-#'   [kernel_interpolation()] for a kernel of one's own.
+#'   [kernel_interpolation()] for user-defined kernels.
 #' @examples
 #' set.seed(1)
 #' fit <- kernel_ridge(cars$speed, cars$dist, width = c(2, 5, 10), lambda = c(0.1, 1))

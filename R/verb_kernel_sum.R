@@ -1,34 +1,37 @@
 #' Sums of a kernel over all pairs, exact or to a tolerance
 #'
-#' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, one that depends on the difference x - y only.
-#' Without `tol` the sums are exact and take m n evaluations of the kernel. With `tol`, for up to three coordinates,
-#' they are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and the error is measured.
+#' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, which depends on the difference x - y only.
+#' Without `tol`, the sums are exact and require m n evaluations of the kernel. With `tol`, for up to three coordinates,
+#' the sums are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and the error is
+#' measured.
 #'
 #' @details
 #' The kernel becomes a Fourier series on a torus that contains all differences of points. Values of `y` are spread to a
-#' grid, multiplied by the coefficients of the series, and interpolated at `x`. A kernel that is not smooth at 0,
-#' such as [exponential()], is divided into a smooth part and a part of short range, whose sums over pairs of near
-#' points are exact. Fewer modes make the first part faster, more modes the second one; the numbers of near points are
-#' counted to find the fastest division. Where the sums over all pairs are faster than both, these are computed.
+#' grid, multiplied by the coefficients of the series, and interpolated at `x`. A kernel that is not smooth at 0, such
+#' as [exponential()], is divided into a smooth part and a part of short range, whose sums over pairs of near points are
+#' exact. Fewer modes make the sums of the smooth part faster, and more modes those of the part of short range; the
+#' numbers of near points are counted to find the fastest division. If the sums over all pairs are faster than any
+#' division, all pairs are summed instead.
 #'
 #' The error is the largest difference from exact sums at 1,000 points of `x` (all of them if there are fewer), divided
-#' by the largest of these exact sums. While it exceeds `tol`, the sums are computed again with more modes.
+#' by the largest of these exact sums. As long as the error exceeds `tol`, the sums are computed again with more modes.
 #'
 #' @param kernel a covariance with given parameters and without a nugget, such as `squared_exponential(1, 0.3)`; or a
 #'   formula of two points x and y in the language of [keops_kernel()], such as `"Exp(-SqDist(x, y) / 0.02)"`.
-#' @param x the m points of the sums: an m x d matrix or data frame of finite numbers, or a vector of m numbers.
-#' @param y the n points that are summed over: n x d; default: those of `x`.
+#' @param x the m points at which the sums are computed: an m x d matrix or data frame of finite numbers, or a vector of
+#'   m numbers.
+#' @param y the n points that are summed over: n x d; default: the points of `x`.
 #' @param b a vector of n numbers or an n x p matrix, whose columns are summed separately; default: 1.
 #' @param tol `NULL` for exact sums, or a number from 1e-10 to 0.1: the largest error relative to the largest sum.
-#' @param backend `"auto"`, `"cpu"` or `"cuda"`: where sums over pairs are computed. Fourier transforms use the CPU.
+#' @param backend `"auto"`, `"cpu"` or `"cuda"`: the backend of sums over pairs. Fourier transforms use the CPU.
 #'
-#' @return A vector of m numbers, or an m x p matrix if `b` is a matrix. With `tol` it has the attributes `error`, the
-#'   measured error, and `modes`, the number of modes of the Fourier series along each coordinate (0 if there is no such
-#'   series, since the sums over all pairs are faster).
+#' @return A vector of m numbers, or an m x p matrix if `b` is a matrix. With `tol`, the result has the attributes
+#'   `error`, the measured error, and `modes`, the number of modes of the Fourier series along each coordinate (0 if all
+#'   pairs were summed instead).
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as a kernel that does not depend on the
 #'   difference only or has unknown parameters, or `tol` for more than three coordinates; `kernops_dim_error` for shapes
-#'   that do not match; `kernops_tolerance_error` if the tolerance cannot be reached, which is the case if `b` has both
+#'   that do not match; `kernops_tolerance_error` if the tolerance cannot be reached, for example because `b` has both
 #'   signs and the sums are small compared with their terms.
 #'
 #' @references

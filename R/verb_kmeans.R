@@ -6,23 +6,24 @@
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param centers the number of clusters, at least 1 and at most the number of distinct points; or initial centres, a
 #'   matrix of d columns.
-#' @param iter.max the most iterations.
-#' @param nstart the number of starts with different random centres, of which the best result is returned.
+#' @param iter.max the largest number of iterations.
+#' @param nstart the number of starts with different random centres; the best result is returned.
 #' @param weights a non-negative weight for each point; default: 1. A point of weight 2 counts as two points.
 #' @param seeding the choice of initial centres: `"++"` draws each centre with a probability proportional to the weight
-#'   times the squared distance to the nearest centre so far (Arthur and Vassilvitskii 2007), `"random"` draws distinct
-#'   points as [stats::kmeans()] does.
+#'   times the squared distance to the nearest previous centre (Arthur and Vassilvitskii 2007); `"random"` draws
+#'   distinct points as [stats::kmeans()] does.
 #' @param batch `NULL`, or the number of random points from which an iteration moves the centres (mini-batch k-means,
 #'   Sculley 2010): faster for millions of points, and less accurate. All points are assigned at the end.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
-#' An iteration assigns each point to its nearest centre, of equally near centres the first, and moves each centre to
-#' the weighted mean of its points. It ends when no assignment changes. A centre that loses all its points moves to the
-#' point with the largest weighted squared distance to its own centre, which is not the only point of its cluster, so
-#' that no cluster is empty. The algorithm finds a local minimum of the weighted sum of squares: use several starts.
+#' An iteration assigns each point to its nearest centre (to the first one, if several are equally near), and moves each
+#' centre to the weighted mean of its points. Iterations end when no assignment changes. A centre that loses all its
+#' points moves to the point with the largest weighted squared distance to its own centre, among the points that are not
+#' alone in their cluster, so that no cluster is empty. The algorithm finds a local minimum of the weighted sum of
+#' squares: use several starts.
 #'
-#' Random numbers are those of R: see [set.seed()].
+#' Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return A list of class `kmeans` with the elements of [stats::kmeans()]: `cluster`, `centers`, `totss`, `withinss`,
 #'   `tot.withinss`, `betweenss`, `size` (numbers of points), `iter` and `ifault`, which is 2 if `iter.max` was reached.
@@ -30,7 +31,7 @@
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, or more clusters than
 #'   distinct points of positive weight; `kernops_dim_error` for centres with another number of coordinates. A warning
-#'   of class `kernops_not_converged` says that `iter.max` was reached.
+#'   of class `kernops_not_converged` if `iter.max` is reached.
 #'
 #' @references
 #' Arthur, D. and Vassilvitskii, S. (2007) k-means++: the advantages of careful seeding. *Proceedings of the 18th Annual
@@ -42,7 +43,7 @@
 #' Web*, 1177-1178.
 #'
 #' @seealso [stats::kmeans()], which is faster for up to about 10 clusters of points with two or three coordinates, and
-#'   whose default algorithm, that of Hartigan and Wong, often finds a better minimum from one start.
+#'   whose default algorithm, by Hartigan and Wong, often finds a better minimum from one start.
 #' @examples
 #' set.seed(1)
 #' x <- rbind(matrix(rnorm(200, sd = 0.3), ncol = 2), matrix(rnorm(200, mean = 1, sd = 0.3), ncol = 2))

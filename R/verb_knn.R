@@ -3,22 +3,23 @@
 #' Finds the k nearest points of `x` for each point of `y`, by Euclidean distance. The search is exact.
 #'
 #' @param x the points that are searched: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
-#' @param y the points whose neighbours are wanted, m x d. Without `y`, these are the points of `x`, and no point is its
-#'   own neighbour; duplicates of a point are its neighbours, at distance 0.
+#' @param y the points whose neighbours are searched, m x d. Default: the points of `x`; then no point is a neighbour of
+#'   itself, but duplicates of a point are neighbours at distance 0.
 #' @param k the number of neighbours: at most n, or n - 1 without `y`.
-#' @param radius neighbours at a larger distance are left out: their index and distance are `NA`.
-#' @param method `"tree"` searches a kd-tree, `"panels"` all pairs by the backend; `"auto"` takes the faster method
-#'   for this number of points and coordinates.
-#' @param backend of `"panels"`, and of `"tree"` for large searches: `"auto"`, `"cpu"` or `"cuda"`.
+#' @param radius the largest distance of a neighbour: if a point has fewer than `k` neighbours within this distance, the
+#'   remaining indices and distances are `NA`.
+#' @param method `"tree"` searches a kd-tree; `"panels"` computes the distances of all pairs on `backend`; `"auto"` uses
+#'   the faster method for this number of points and coordinates.
+#' @param backend the backend of `"panels"`, and of `"tree"` for large searches: `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
-#' A kd-tree takes a time proportional to n log n for few coordinates, and more than all pairs for many. `"auto"` takes
-#' the tree up to 5 coordinates, and up to 10 if there are enough points: bench/verbs.R has the measurements. The
-#' methods give the same neighbours, except that rounding may change the order of neighbours whose distances differ by a
-#' few units in the last place.
+#' The time of a kd-tree is proportional to n log n for few coordinates, but longer than that of all pairs for many
+#' coordinates. `"auto"` uses the tree for up to 5 coordinates, and up to 10 if there are enough points: bench/verbs.R
+#' has the measurements. The methods give the same neighbours, except that rounding may change the order of neighbours
+#' whose distances differ by a few units in the last place.
 #'
-#' @return `knn()`: a list of class `kernops_knn` with two m x k matrices: `index`, the rows of `x`, the nearest first
-#'   and at equal distances the smaller row first; and `distance`.
+#' @return `knn()`: a list of class `kernops_knn` with two m x k matrices: `index`, the numbers of the rows of `x`,
+#'   where the nearest point comes first and, at equal distances, the smaller number comes first; and `distance`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or a `k` that is larger
 #'   than the number of points; `kernops_dim_error` if `y` has another number of coordinates than `x`;

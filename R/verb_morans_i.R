@@ -1,11 +1,11 @@
 #' Moran's I
 #'
-#' Tests whether values at points are spatially autocorrelated by the statistic of Moran (1950), with weights by
-#' distance of all pairs of points, or of the pairs within a radius.
+#' Tests whether values at points are spatially autocorrelated by the statistic of Moran (1950), with weights that
+#' depend on distance, for all pairs of points or for the pairs within a radius.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers; at least 4 points.
 #' @param values a finite number for each point.
-#' @param radius pairs of points at a larger distance have weight 0; `Inf` for none.
+#' @param radius the largest distance of pairs with a positive weight; `Inf`: all pairs have positive weights.
 #' @param power the weight of two points at distance \eqn{d} is \eqn{d^{-power}}; a non-negative number. Default: 1, or
 #'   0 if there is a `radius`, so that all pairs within the radius have weight 1.
 #' @param standardise if `TRUE`, the weights of each point are divided by their sum.
@@ -15,16 +15,16 @@
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`, for sums over all pairs.
 #'
 #' @details
-#' With the weights \eqn{w_{ij}}, of which \eqn{w_{ii} = 0}, their sum \eqn{S_0}, and the deviations \eqn{z_i} of the
-#' values from their mean, the statistic is
-#' \deqn{I = \frac{n}{S_0} \frac{\sum_{ij} w_{ij} z_i z_j}{\sum_i z_i^2}.}
-#' Its expectation without autocorrelation is \eqn{-1 / (n - 1)}. The variance is that under randomisation, where each
-#' order of the values is equally likely (Cliff and Ord 1981). Points without neighbours within the radius count in n.
+#' With the weights \eqn{w_{ij}}, where \eqn{w_{ii} = 0}, the sum \eqn{S_0} of the weights, and the deviations \eqn{z_i}
+#' of the values from their mean, the statistic is \deqn{I = \frac{n}{S_0} \frac{\sum_{ij} w_{ij} z_i z_j}{\sum_i
+#' z_i^2}.} The expectation of I without autocorrelation is \eqn{-1 / (n - 1)}. The variance of I is computed under
+#' randomisation, where each order of the values is equally likely (Cliff and Ord 1981). Points without neighbours
+#' within the radius count in n.
 #'
 #' Weights of all pairs are not stored; pairs within a radius are found by [neighbours_within()]. The statistics of all
-#' permutations are computed in one pass over the pairs. Their p-value is \eqn{(1 + b) / (1 + B)}, with the number b of
-#' those of B permutations whose statistic is at least as extreme as that of the values. Random numbers are those of R:
-#' see [set.seed()].
+#' permutations are computed in one pass over the pairs. The p-value from permutations is \eqn{(1 + b) / (1 + B)}, where
+#' b of B permutations have a statistic at least as extreme as that of the values. Random numbers come from R's
+#' generator: see [set.seed()].
 #'
 #' @return A list of class `htest`: `statistic`, I in standard deviations from its expectation, or I itself with
 #'   permutations; `p.value`; `estimate`, a vector of I, its expectation and variance; `alternative`, `method` and

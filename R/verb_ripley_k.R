@@ -1,33 +1,34 @@
 #' Ripley's K function and the pair correlation function
 #'
-#' Estimates the second-order functions of a pattern of points in a rectangle of the plane, or of two patterns:
-#' `ripley_k()` the K function of Ripley (1977), `pair_correlation()` its derivative relative to that of a Poisson
-#' process.
+#' Estimates the second-order functions of a pattern of points in a rectangle of the plane, or of two patterns.
+#' `ripley_k()` estimates the K function of Ripley (1977); `pair_correlation()` estimates the derivative of K divided by
+#' the derivative for a Poisson process.
 #'
 #' @param x the points: an n x 2 matrix or data frame of finite numbers.
 #' @param window the rectangle in which the points were observed: a 2 x 2 matrix with the ranges of the coordinates as
 #'   its columns, such as `cbind(c(0, 100), c(0, 50))`. It must contain all points.
-#' @param y the points of another pattern in the same rectangle, m x 2, for the functions of pairs of a point of `x` and
-#'   a point of `y`.
+#' @param y the points of another pattern in the same rectangle, m x 2, for cross-functions, whose pairs have a point of
+#'   `x` and a point of `y`.
 #' @param r the distances: ascending, non-negative numbers. Default: 513 equal steps from 0 to the smaller of a quarter
 #'   of the shorter side and \eqn{\sqrt{1000 / (\pi \lambda)}}, with the number \eqn{\lambda} of points per unit of area
 #'   (of `y`, if given).
-#' @param correction for pairs that the edge of the rectangle hides: `"isotropic"` weighs a pair by the inverse of the
-#'   part of the circle around its first point through its second point that is inside the rectangle (Ripley 1977);
-#'   `"translation"` by the inverse of the part of the rectangle that is inside the rectangle shifted by the difference
-#'   of both points (Ohser 1983); `"none"` by 1. Weights are at most 100.
+#' @param correction the correction for pairs that are not observed because one point is outside the rectangle.
+#'   `"isotropic"`: for each pair, consider the circle around the first point through the second point; the weight is
+#'   the inverse of the proportion of this circle that is inside the rectangle (Ripley 1977). `"translation"`: shift the
+#'   rectangle by the difference of the two points; the weight is the inverse of the proportion of the rectangle that
+#'   the shifted one overlaps (Ohser 1983). `"none"`: weights of 1. Weights are at most 100.
 #' @param bandwidth half the width of Epanechnikov's kernel, by which `pair_correlation()` smooths; default:
 #'   \eqn{0.15 / \sqrt{\lambda}} (Stoyan and Stoyan 1994).
 #'
 #' @details
-#' With the area A of the rectangle and the weight \eqn{e_{ij}} of two points at distance \eqn{d_{ij}},
-#' \deqn{K(r) = \frac{A}{n (n - 1)} \sum_{i \ne j} e_{ij} 1(d_{ij} \le r), \quad
-#'   g(r) = \frac{A}{n (n - 1)} \sum_{i \ne j} \frac{e_{ij} k(r - d_{ij})}{2 \pi r};}
-#' for two patterns, n m replaces n (n - 1). For a Poisson process, K(r) is \eqn{\pi r^2} and g(r) is 1; larger values
-#' mean clusters, smaller values mean that points keep apart. The pairs are found by a kd-tree and not stored.
+#' With the area A of the rectangle and the weight \eqn{e_{ij}} of two points at distance \eqn{d_{ij}}, \deqn{K(r) =
+#' \frac{A}{n (n - 1)} \sum_{i \ne j} e_{ij} 1(d_{ij} \le r), \quad g(r) = \frac{A}{n (n - 1)} \sum_{i \ne j}
+#' \frac{e_{ij} k(r - d_{ij})}{2 \pi r};} for two patterns, n m replaces n (n - 1). For a Poisson process, K(r) is
+#' \eqn{\pi r^2} and g(r) is 1; larger values indicate clusters, smaller values indicate repulsion. The pairs are found
+#' by a kd-tree and not stored.
 #'
-#' @return A data frame of class `kernops_pattern`, which prints few of its rows. It has a row for each distance: `r`;
-#'   `poisson`, the function of a Poisson process; and `K` or `g`, the estimate. `g` is infinite or `NaN` at r = 0.
+#' @return A data frame of class `kernops_pattern`, with a row for each distance (`print()` shows a few of the rows):
+#'   `r`; `poisson`, the function of a Poisson process; and `K` or `g`, the estimate. `g` is infinite or `NaN` at r = 0.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, points outside of the
 #'   window, or fewer than two points; `kernops_dim_error` for points that do not have two coordinates.

@@ -1,24 +1,24 @@
 #' Two-sample tests by permutations
 #'
-#' Tests whether two samples of points come from the same distribution: `energy_test()` by distances, `mmd_test()` by a
+#' Tests whether two samples of points come from the same distribution: `energy_test()` uses distances, `mmd_test()` a
 #' Gaussian kernel. All permutations are computed in one pass over the pairs of points.
 #'
 #' @param x,y the samples: n x d and m x d matrices or data frames of finite numbers, or vectors.
 #' @param permutations the number of random permutations of the points between the samples.
 #' @param sd the standard deviation s of the kernel \eqn{\exp(-|u - v|^2 / (2 s^2))}; default: the median distance
-#'   between points of both samples, of at most 1,000 of them at equal steps.
+#'   between points of both samples (or between 1,000 evenly spaced points, if there are more).
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
-#' The statistic of `energy_test()` is that of Szekely and Rizzo (2004),
-#' \eqn{nm / (n + m) (2 A - B - C)} with the mean distances A between the samples, B within x and C within y, where a
-#' point has distance 0 to itself. The statistic of `mmd_test()` is the squared maximum mean discrepancy of Gretton et
-#' al. (2012), the mean kernel within x plus the mean within y minus twice the mean between them, of all pairs and
-#' points with themselves. Both are quadratic forms in the labels of the points, so that the sums for all permutations
-#' are products of one matrix with many right-hand sides, which is not stored.
+#' The statistic of `energy_test()` is that of Szekely and Rizzo (2004), \eqn{nm / (n + m) (2 A - B - C)} with the mean
+#' distances A between the samples, B within x and C within y, where a point has distance 0 to itself. The statistic of
+#' `mmd_test()` is the squared maximum mean discrepancy of Gretton et al. (2012): the mean kernel within x plus the mean
+#' kernel within y minus twice the mean kernel between x and y. The means within a sample include the pairs of a point
+#' with itself. Both statistics are quadratic forms in the labels of the points, so that the sums for all permutations
+#' are products of one matrix, which is not stored, with many right-hand sides.
 #'
-#' The p-value is \eqn{(1 + b) / (1 + B)}, with the number b of those of B permutations whose statistic is at least as
-#' large as that of the data. Random numbers are those of R: see [set.seed()].
+#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of B permutations have a statistic at least as large as that of the
+#' data. Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return A list of class `htest` with `statistic`, `p.value`, `parameter`, `method` and `data.name`, and `permuted`,
 #'   the statistics of the permutations.

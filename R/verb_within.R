@@ -2,18 +2,20 @@
 #'
 #' Finds all pairs of points of `x` and `y` whose Euclidean distance is at most `radius`, or counts them.
 #'
-#' @param x n x d points: a matrix or data frame of finite numbers, or a vector of n numbers.
+#' @param x the n x d points that are searched: a matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param radius the largest distance: one non-negative number.
-#' @param y m x d points. Without `y`, these are the points of `x`, and no point is a neighbour of itself.
-#' @param count if `TRUE`, only the number of points of `x` within the radius of each point of `y` is returned, which
-#'   takes no memory for the pairs.
+#' @param y the m x d points whose neighbours are searched. Default: the points of `x`; then no point is a neighbour of
+#'   itself.
+#' @param count if `TRUE`, only the number of points of `x` within the radius of each point of `y` is returned, and no
+#'   memory is used for the pairs.
 #'
 #' @details
-#' The search uses a kd-tree of `x`; its time is proportional to the number of pairs for a few coordinates. Counts of
-#' large balls are faster than their lists, as parts of the tree inside a ball are counted as a whole.
+#' The search uses a kd-tree of `x`; its time is proportional to the number of pairs for a few coordinates. For a large
+#' radius, counts are faster than lists of pairs, since parts of the tree inside the ball are counted as a whole.
 #'
-#' @return An n x m sparse matrix of class `dgCMatrix` of the package Matrix: the distance of each such pair. Distances
-#'   of 0 are stored as explicit zeros. With `count`, a vector of m numbers.
+#' @return An n x m sparse matrix of class `dgCMatrix` of the package Matrix: entry (i, j) is the distance of point i of
+#'   `x` from point j of `y` if it is at most `radius`. Distances of 0 are stored as explicit zeros. With `count`, a
+#'   vector of m numbers.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, and for more than 2^31 -
 #'   1 pairs; `kernops_dim_error` if `y` has another number of coordinates than `x`; `kernops_memory_error` if the
