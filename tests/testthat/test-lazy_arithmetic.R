@@ -1,8 +1,8 @@
-# Arithmetic and functions of symbolic matrices against dense ones of base R.
+# Arithmetic and functions of symbolic matrices, against dense matrices in base R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("R's arithmetic and functions work entry by entry", {
+test_that("R's arithmetic and functions apply entry by entry", {
   x <- Vi(X)
   y <- Vj(Y)
   each <- \(f) t(sapply(1:10, \(i) Reduce(`+`, lapply(1:6, \(j) f(X[i, ], Y[j, ])))))
@@ -30,7 +30,7 @@ test_that("R's arithmetic and functions work entry by entry", {
   expect_close(sum(min(x, y, 0), "j"), each(\(a, b) pmin(a, b, 0)), "float64")
 })
 
-test_that("operations that R lacks are functions", {
+test_that("operations that R lacks are functions of kernops", {
   x <- Vi(X)
   y <- Vj(Y)
   each <- \(f) rbind(sapply(1:10, \(i) Reduce(`+`, lapply(1:6, \(j) f(X[i, ], Y[j, ])))))
@@ -56,12 +56,12 @@ test_that("operations that R lacks are functions", {
   same(lazy_op("BesselK", 0.5, norm2(x - y)), \(a, b) besselK(sqrt(sum((a - b)^2)), 0.5))
   same(kron(x, y, c(3, 1), c(1, 3)), \(a, b) as.vector(t(kronecker(matrix(a, 3), matrix(b, 1)))))
   same(tensordot(x, y, 3, 3, 1, 1), \(a, b) sum(a * b))
-  path <- \(a, b) sum((a - b)^2) # gamma = 1, one entry: the soft minimum of nothing else
+  path <- \(a, b) sum((a - b)^2) # soft minimum with gamma = 1 of a single path
   same(softdtw(elem(x, 1), elem(y, 1), 1), \(a, b) path(a[[1]], b[[1]]))
   same(bspline(c(-2, 0, 2), elem(x, 1) + 0 * elem(y, 1), 1), \(a, b) 1 - abs(a[[1]]) / 2)
 })
 
-test_that("whole quotients agree with R where quotients round up", {
+test_that("integer division and modulo agree with R if quotients round up", {
   a <- c(1, 5.5, -5.5, 0.9, -1, 7, 0, Inf, NaN, 1e300)
   b <- c(0.1, -0.1, 0.3, 3, -3, 0)
   expect_identical(as.matrix(Vi(a) %/% Vj(b)) + 0, outer(a, b, `%/%`) + 0)
@@ -69,7 +69,7 @@ test_that("whole quotients agree with R where quotients round up", {
   expect_identical(drop(as.matrix(5.5 %/% Vi(c(b, Inf)))), 5.5 %/% c(b, Inf))
 })
 
-test_that("inverse hyperbolic functions, multiples of pi, digits and missing values agree with R", {
+test_that("inverse hyperbolic functions, functions of multiples of pi, rounding and missing values agree with R", {
   x <- matrix(c(-2.34567, -1, 0, 0.25, 0.5, 123.456), 6)
   y <- matrix(c(0.3, 1, -0.01234), 3)
   K <- Vi(x) * Vj(y)

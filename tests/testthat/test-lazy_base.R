@@ -2,7 +2,7 @@
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("sums of rows and columns, products and angles agree with the dense matrix", {
+test_that("row and column sums, products and atan2() agree with the dense matrix", {
   rownames(X) <- letters[1:10]
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   dense <- `rownames<-`(exp(-D2), letters[1:10])
@@ -20,7 +20,7 @@ test_that("sums of rows and columns, products and angles agree with the dense ma
                    list(base::rowSums(X), base::crossprod(X), base::atan2(1, 2)))
 })
 
-test_that("entries have R's numbers, and diag() is R's own", {
+test_that("entries of a symbolic matrix are indexed as in R, and diag() is R's own function", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   dense <- exp(-D2)
   pairs <- cbind(c(1, 10, 3), c(6, 1, 3))
@@ -32,7 +32,7 @@ test_that("entries have R's numbers, and diag() is R's own", {
   expect_identical(environmentName(environment(diag)), "base")
 })
 
-test_that("functions that need the stored matrix get small ones, and refuse large ones", {
+test_that("functions that need the stored matrix store small matrices, and refuse large ones", {
   K <- exp(-sqdist(Vi(X), Vj(X)))
   dense <- exp(-dense_sqdist(X, X))
   functions <- list(eigen = eigen, svd = svd, qr = qr, chol = \(x) chol(x + (lazy_op("IndexI") == lazy_op("IndexJ"))),
@@ -72,7 +72,7 @@ test_mistakes("kernops_error", alist(
   `entries that are not there` = sqdist(Vi(X), Vj(Y))[61]
 ))
 
-test_that("RSpectra takes symbolic matrices", {
+test_that("RSpectra accepts symbolic matrices", {
   skip_if_not_installed("RSpectra")
   K <- exp(-sqdist(Vi(X), Vj(X)))
   decomposition <- eigen(exp(-dense_sqdist(X, X)))
@@ -84,7 +84,7 @@ test_that("RSpectra takes symbolic matrices", {
   expect_error(RSpectra::eigs_sym(K, 2, sigma = 0), "sigma", class = "kernops_input_error")
 })
 
-test_that("a message says once that a vector with a number for each row is a parameter", {
+test_that("a message says once that a vector with one number for each row is used as a parameter", {
   K <- sqdist(Vi(X), Vj(Y))
   rlang::reset_message_verbosity("kernops_parameter")
   expect_message(sum(K * seq_len(nrow(X)), "j"), "Vi(v)", fixed = TRUE, class = "kernops_parameter")
@@ -94,7 +94,7 @@ test_that("a message says once that a vector with a number for each row is a par
   expect_message(seq_len(nrow(Y)) - K, "Vj(v)", fixed = TRUE, class = "kernops_parameter")
 })
 
-test_that("functions of base work where kernops is not attached", {
+test_that("functions of base work if kernops is not attached", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   G <- exp(-D2)
   for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
@@ -109,7 +109,7 @@ test_that("functions of base work where kernops is not attached", {
     expect_equal(base::crossprod(K, X), crossprod(G, X))
     expect_equal(base::tcrossprod(K, t(B)), tcrossprod(G, t(B)))
   } else {
-    # R stops before it looks for a method (ARCHITECTURE.md)
+    # R stops before it searches for a method (ARCHITECTURE.md)
     expect_error(base::crossprod(K, X), "numeric/complex matrix")
     expect_error(base::tcrossprod(K, t(B)), "numeric/complex matrix")
   }
@@ -127,7 +127,7 @@ test_that("functions of base work where kernops is not attached", {
   expect_error(lapply(list(Vi(X) - Vj(Y)), base::diag), class = "kernops_dim_error")
 })
 
-test_that("methods are found by a process that does not attach kernops", {
+test_that("methods are found in a process that does not attach kernops", {
   skip_on_cran()
   code <- "x <- 1:9 / 9
     K <- exp(-kernops::sqdist(kernops::Vi(x), kernops::Vj(x)))

@@ -9,7 +9,7 @@ shared <- matrix(stats::rnorm(10), 5)
 
 K_of <- \(x, y) exp(-sqdist(Vi(x), Vj(y)))
 K <- K_of(X, Y)
-# f(x, y, b) for each batch, one after another.
+# f(x, y, b) for each batch, in a loop.
 loop <- function(f, x = X, y = Y, b = B) {
   each <- lapply(1:3, \(k) f(x[, , k], y[, , k], b[, , k]))
   array(unlist(each), c(dim(each[[1]]), 3))
@@ -33,7 +33,7 @@ test_that("a matrix of batches has them as its last dimension", {
   expect_snapshot(print(K))
 })
 
-test_that("products of arrays and of matrices", {
+test_that("products with arrays and with matrices agree with a loop", {
   for (make in list(K_of, \(x, y) exp(1i * sqdist(Vi(x), Vj(y))))) {
     k <- make(X, Y)
     one <- \(x, y) as.matrix(make(x, y))
@@ -52,7 +52,7 @@ test_that("products of arrays and of matrices", {
                loop(\(x, y, b) x * (1 + 2i) * rep(colSums(b[, 1:2]), each = 7)))
 })
 
-test_that("reductions, with weights and positions", {
+test_that("reductions with weights, and positions of extrema, agree with a loop", {
   D <- sqdist(Vi(X), Vj(Y))
   expect_equal(sum(D, "j"), loop(\(x, y, b) cbind(rowSums(dense_sqdist(x, y)))))
   expect_equal(sum(D, "i"), loop(\(x, y, b) cbind(colSums(dense_sqdist(x, y)))))
@@ -69,7 +69,7 @@ test_that("reductions, with weights and positions", {
   expect_equal(as.array(numbered), dense * as.vector(outer(1:7, 1:5)))
 })
 
-test_that("parameters of batches, matrices among them", {
+test_that("parameters of batches, also matrices, agree with a loop", {
   scale <- cube(1, 2, 3)
   A <- cube(4, 2, 3)
   expect_equal(sum(Vi(X) * Pm(scale), "j"), loop(\(x, y, b) x * rep(b, each = 7), b = scale))
@@ -78,7 +78,7 @@ test_that("parameters of batches, matrices among them", {
   expect_identical(dim(Pm(A)), c(1L, 1L, 8L, 3L))
 })
 
-test_that("several dimensions of batches", {
+test_that("several batch dimensions are computed", {
   x <- cube(7, 2, 3)
   y <- cube(5, 2, 1, 2)
   several <- K_of(x, y)
@@ -92,7 +92,7 @@ test_that("several dimensions of batches", {
   expect_equal(argKmin(sqdist(Vi(x), Vj(y)), 2, "j"), each(\(x, y) t(apply(dense_sqdist(x, y), 1, \(d) order(d)[1:2]))))
 })
 
-test_that("systems are solved batch by batch", {
+test_that("a system is solved for each batch", {
   square <- K_of(X, X)
   one <- \(x, lambda = 0.5) exp(-dense_sqdist(x, x)) + diag(lambda, 7)
   right <- cube(7, 2, 3)
@@ -116,7 +116,7 @@ test_that("solutions have the names of the right-hand side", {
   expect_null(names_of(unname(named)))
 })
 
-test_that("derivatives and ranges in batches", {
+test_that("derivatives and ranges of batches agree with a loop", {
   x <- Vi(X)
   D <- sqdist(x, Vj(Y))
   expect_equal(sum(grad(D, 1, x), "j"), loop(\(x, y, b) 2 * (5 * x - rep(colSums(y), each = 7))))

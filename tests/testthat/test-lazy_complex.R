@@ -1,8 +1,8 @@
-# Symbolic matrices of complex numbers against dense ones of base R.
+# Symbolic matrices of complex numbers, against dense matrices in base R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("complex tensors take and give complex matrices", {
+test_that("complex tensors accept and return complex matrices", {
   withr::local_seed(1)
   random <- \(n, d) matrix(complex(real = uniform(n, d), imaginary = uniform(n, d)), n)
   a <- random(5, 2)
@@ -41,7 +41,7 @@ test_that("a single complex entry is recycled to several real or complex entries
   same(W * Z, (X + 1i * X[, 3:1]) * z)
 })
 
-test_that("inverse trigonometric functions agree with R, near 0 and the ends of their cuts, too, with gradients", {
+test_that("inverse trigonometric functions and their gradients agree with R, also near 0 and branch cuts", {
   withr::local_seed(2)
   near_0 <- 10^runif(300, -12, 2) * exp(1i * runif(300, -pi, pi))
   on_axes <- c(0, 0.3, -0.3, 1, -1, 2, -2, 0.5i, -0.5i, 2i, -2i) # the axis with the branch cuts, and the other axis
@@ -61,7 +61,7 @@ test_that("inverse trigonometric functions agree with R, near 0 and the ends of 
   }
 })
 
-test_that("conditions choose complex entries as wholes", {
+test_that("conditions select complex entries, with both parts", {
   z <- X[, 1] + 1i * X[, 2]
   w <- X[, 2] - 3i * X[, 3]
   f <- cbind(X[, 1] - 0.5, 0.4 - X[, 2])
@@ -76,7 +76,7 @@ test_that("conditions choose complex entries as wholes", {
   expect_error(if_else(Vi(f), Vi(X + 1i), Vi(w)), class = "kernops_formula_error")
 })
 
-test_that("operations without complex numbers refuse them", {
+test_that("operations without a complex version refuse complex numbers", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
   for (refused in alist(relu(Z), clamp(Z, 0, 1), mod(Z, 2), tensorprod(Z, Z), matvecmult(Z, Z), !Z,
@@ -95,7 +95,7 @@ test_that("operations without complex numbers refuse them", {
   same(sqdist(Z, 2), rowSums(Mod(z - 2)^2))
 })
 
-test_that("systems with complex right-hand sides", {
+test_that("systems with complex right-hand sides are solved", {
   K <- exp(-sqdist(Vi(X), Vj(X)))
   b <- cbind(u = X[, 1] + 1i * X[, 2], v = X[, 3])
   expected <- solve(unname(exp(-as.matrix(dist(X))^2)) + diag(10), b)
@@ -104,7 +104,7 @@ test_that("systems with complex right-hand sides", {
   expect_equal(unname(fit), unname(expected), tolerance = 1e-8)
 })
 
-test_that("complex entries are extracted and inserted as wholes", {
+test_that("extraction and insertion treat a complex entry as one entry", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
   expect_equal(sum(elem(Z, 2), "j"), z[, 2, drop = FALSE])

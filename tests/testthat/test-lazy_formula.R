@@ -2,10 +2,10 @@
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("the address of a tensor that was read from a file is not that of new data", {
+test_that("a tensor that was read from a file is not confused with new data at the same address", {
   new <- Vi(X, "x")
   old <- new
-  old@variables[[1]]$data <- 10 * X # data at this address in another session
+  old@variables[[1]]$data <- 10 * X # in another session, these data were at this address
   expect_equal(sum(new + old, "j"), 11 * X)
   expect_equal(sum(old + new * old, "j"), 10 * X + 10 * X^2)
   expect_equal(sum((new + old) + old, "j"), 21 * X)
@@ -13,7 +13,7 @@ test_that("the address of a tensor that was read from a file is not that of new 
   expect_equal(logsumexp(elem(old, 1), "j", weight = new^2), log(X^2) + 10 * X[, 1])
 })
 
-test_that("1, 1L and 1.0 are one compiled kernel", {
+test_that("the constants 1, 1L and 1.0 share one compiled kernel", {
   rm(list = ls(cached("operators")), envir = cached("operators"))
   results <- lapply(list(1, 1L, 1.0, 7), \(one) sum(exp(-one * sqdist(Vi(X), Vj(Y))), "j"))
   expect_length(ls(cached("operators")), 1)
@@ -21,12 +21,12 @@ test_that("1, 1L and 1.0 are one compiled kernel", {
   expect_identical(results[[1]], results[[3]])
 })
 
-test_that("the same data are one variable", {
+test_that("equal data become one variable", {
   x <- Vi(X)
   expect_length((x - Vi(X) + x)@variables, 1)
 })
 
-test_that("points and parameters without data have as many entries as formulas take", {
+test_that("points and parameters without data may have as many entries as a formula accepts", {
   most <- 2^20
   expect_no_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most)))
   expect_error(keops_kernel("Sum_Reduction(Sum(x), 1)", sprintf("x = Vi(%d)", most + 1)), class = "kernops_error")
@@ -35,7 +35,7 @@ test_that("points and parameters without data have as many entries as formulas t
   expect_error(Pm(size = most + 1), class = "kernops_input_error")
 })
 
-test_that("a right-hand side with the data of a variable of the matrix is a separate variable", {
+test_that("a right-hand side that is also a variable of the matrix becomes a separate variable", {
   b <- X[, 1, drop = FALSE]
   K <- exp(-sqdist(Vi(b), Vj(b)))
   dense <- exp(-outer(b[, 1], b[, 1], `-`)^2)
@@ -44,7 +44,7 @@ test_that("a right-hand side with the data of a variable of the matrix is a sepa
   expect_equal(weighted %*% b, dense %*% b^2, tolerance = 1e-12)
 })
 
-test_that("each call of Pm() makes a parameter, and numbers are constants", {
+test_that("each call of Pm() creates a parameter, and plain numbers are constants", {
   number <- 3
   a <- Pm(number)
   b <- Pm(number)
@@ -59,7 +59,7 @@ test_that("each call of Pm() makes a parameter, and numbers are constants", {
   expect_length((p * Vi(X) + p)@variables, 2)
 })
 
-test_that("without data, a reduction is an operator that has gradients", {
+test_that("without data, a reduction is an operator, which has gradients", {
   withr::local_seed(20)
   op <- sum(exp(-2 * sqdist(Vi(3, "x"), Vj(3, "y"))) * Vj(3, "b"), "j")
   expect_s3_class(op, "keops_kernel")
@@ -71,16 +71,16 @@ test_that("without data, a reduction is an operator that has gradients", {
   expect_equal(scaled(list(s = 2, X, Y) |> unname()), matrix(rowSums(exp(-2 * D2))), tolerance = 1e-12)
 })
 
-test_that("numbers that are not finite are allowed in operators for later data", {
+test_that("operators for later data may contain infinite numbers and NaN", {
   D <- sqdist(Vi(3), Vj(3))
-  op <- min(if_else(-D, Inf, D), "j") # the nearest point other than the point itself
+  op <- min(if_else(-D, Inf, D), "j") # the distance to the nearest other point
   S <- `diag<-`(dense_sqdist(X, X), Inf)
   expect_equal(op(list(X, X)), matrix(apply(S, 1, min)), tolerance = 1e-12)
   expect_equal(sum(NaN * D, "j")(list(X, Y)), matrix(NaN, 10))
   expect_equal(max(-Inf + D, "j")(list(X, Y)), matrix(-Inf, 10))
 })
 
-test_that("grad() differentiates pair by pair", {
+test_that("grad() differentiates the value of each pair", {
   x <- Vi(X)
   by_x <- sum(grad(exp(-sqdist(x, Vj(Y))), 1, x), "j")
   value <- \(x) sum(exp(-dense_sqdist(x, Y)))
@@ -91,7 +91,7 @@ test_that("grad() differentiates pair by pair", {
   }
 })
 
-test_that("a variable that was saved apart from its formula is distinguished from the formula's own", {
+test_that("a variable that was saved apart from its formula is not confused with the variables of the formula", {
   reread <- function(x) unserialize(serialize(x, NULL))
   x <- Vi(3)
   f <- exp(-sqdist(x, Vj(3)))
@@ -101,7 +101,7 @@ test_that("a variable that was saved apart from its formula is distinguished fro
   expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
 })
 
-test_that("vectors and complex numbers are allowed in operators for later data", {
+test_that("operators for later data may contain vectors and complex numbers", {
   shifted <- sum(Pm(c(1, -2)) * Vi(2) + c(0.1, 3), "i")
   expect_identical(shifted(list(X[, 1:2])), rbind(colSums(t(t(X[, 1:2]) * c(1, -2) + c(0.1, 3)))))
   waves <- sum(exp(1i * sum(Vi(3) * Vj(3))), "j")
@@ -109,7 +109,7 @@ test_that("vectors and complex numbers are allowed in operators for later data",
   expect_equal(waves(list(X, Y)), cbind(Re(expected), Im(expected)), tolerance = 1e-12)
 })
 
-test_that("the numbers in an operator for later data are distinguished from variables with such names", {
+test_that("numbers in an operator for later data are not confused with variables of similar names", {
   amp <- 2
   op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
   expect_equal(op(list(X, Y)), matrix(rowSums(4 * exp(-D2))), tolerance = 1e-12)
@@ -122,13 +122,13 @@ test_that("long formulas are not truncated", {
   expect_equal(sum(long, "j"), sum(1:400) * X, tolerance = 1e-12)
 })
 
-# Thirty steps, of which each uses the one before three times.
+# Thirty steps, each of which uses the previous expression three times.
 deep <- function(e) {
   for (k in 1:30) e <- sin(e) * cos(e) + 0.3 * e
   e
 }
 
-test_that("the text of expressions that share much is as long as their parts", {
+test_that("common subexpressions occur once in the text of an expression", {
   x <- Vi(X)
   y <- Vj(Y)
   steps <- deep(exp(-sqdist(x, y)))
@@ -152,7 +152,7 @@ test_that("the text of expressions that share much is as long as their parts", {
   expect_equal(suppressMessages(solve(square, X, 5, tol = 1e-12)), solve(dense + diag(5, 10), X), tolerance = 1e-8)
 })
 
-test_that("a part that is used once gets no name", {
+test_that("a subexpression that is used once gets no name", {
   x <- Vi(X)
   long <- Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
   expect_no_match(keops_formula(long), "Let")
@@ -160,7 +160,7 @@ test_that("a part that is used once gets no name", {
   expect_equal(sum(long * long, "j"), Reduce(`+`, lapply(1:20, \(k) sin(k * X)))^2)
 })
 
-test_that("parts of tensors that were saved are distinguished", {
+test_that("subexpressions of tensors that were saved are distinguished by their data", {
   long <- function(x) Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
   one <- long(Vi(X))
   other <- one

@@ -1,4 +1,4 @@
-# Code in the style of KeOps, from R or Python.
+# Code in the style of KeOps for R or Python.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
@@ -18,7 +18,7 @@ test_that("a single entry is recycled to several entries", {
   expect_equal(sum(lazy_op("SymSqNorm", Pm(diag(3) + 1), x), "j"), cbind(rowSums(X %*% (diag(3) + 1) * X)))
 })
 
-test_that("axis, dim and weights are understood", {
+test_that("the arguments axis, dim and weights of KeOps are accepted", {
   D <- sqdist(Vi(X), Vj(Y))
   for (same in alist(sum(D, axis = 1), sum(D, dim = 1))) expect_equal(eval(same), sum(D, "j"))
   expect_equal(mean(D, axis = 0), mean(D, "i"))
@@ -30,7 +30,7 @@ test_that("axis, dim and weights are understood", {
   expect_equal(sumsoftmaxweight(D, axis = 1, weights = Vj(B)), sumsoftmaxweight(D, "j", Vj(B)))
 })
 
-test_that("functions of numbers return numbers", {
+test_that("functions of kernops return numbers for numbers", {
   expect_identical(square(2), 4)
   expect_identical(relu(-2:2), c(0, 0, 0, 1, 2))
   expect_identical(inv(c(a = 2, b = 4)), c(a = 0.5, b = 0.25))
@@ -69,7 +69,7 @@ test_that("complex functions agree with R", {
   expect_equal(as.matrix(Z | Vj(z)), z %*% t(z), tolerance = 1e-12)
 })
 
-test_that("derivatives are available by short names", {
+test_that("derivatives have the short names of KeOps", {
   x <- Vi(X)
   y <- Vj(Y)
   K <- exp(-sqdist(x, y))
@@ -85,7 +85,7 @@ test_that("derivatives are available by short names", {
   })))
 })
 
-test_that("an objective has its value and gradient for optim() and nlm()", {
+test_that("an objective returns its value and gradient for optim() and nlm()", {
   A <- matrix(c(2, 0.5, 0.3, 0, 1, 0.2), 2)
   centre <- Pm(c(1, -1))
   map <- Pm(A)

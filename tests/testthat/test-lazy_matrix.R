@@ -1,8 +1,8 @@
-# Symbolic matrices as matrices: products, blocks, systems, names.
+# Symbolic matrices as matrices: products, blocks, linear systems and names.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("a symbolic matrix is a matrix", {
+test_that("a symbolic matrix behaves as a matrix", {
   K <- exp(-sqdist(Vi(X), Vj(Y)) / 2)
   dense <- exp(-D2 / 2)
   expect_identical(dim(K), c(10L, 6L))
@@ -48,7 +48,7 @@ test_that("rows and columns have the names of their points", {
   expect_error(K["z", 1], class = "kernops_input_error")
 })
 
-test_that("blocks without rows or columns keep their shape", {
+test_that("blocks without rows or columns have the dimensions of dense blocks", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   dense <- exp(-D2)
   for (pick in alist(K[0, ], K[, 0], K[0, 0], K[integer(), 2], K[0, 1:2, drop = FALSE])) {
@@ -56,7 +56,7 @@ test_that("blocks without rows or columns keep their shape", {
   }
 })
 
-test_that("a product prints no message about methods, and one number is a right-hand side of one point", {
+test_that("a product prints no message about methods, and a single number can be a right-hand side", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   expect_no_message(product <- K %*% Vj(B))
   expect_equal(product, exp(-D2) %*% B)
@@ -65,7 +65,7 @@ test_that("a product prints no message about methods, and one number is a right-
   expect_equal(5 %*% t(one), t(5 * exp(-D2[, 1, drop = FALSE])))
 })
 
-test_that("products conform as those of matrices do", {
+test_that("products require the dimensions that products of matrices require", {
   column <- Vi(X[, 1])
   expect_equal(column %*% 5, X[, 1, drop = FALSE] %*% 5)
   expect_equal(column %*% t(1:4), X[, 1] %*% t(1:4))
@@ -77,7 +77,7 @@ test_that("products conform as those of matrices do", {
   expect_s3_class(exp(-sqdist(Vi(3), Vj(3))) %*% Vj(2), "keops_kernel")
 })
 
-test_that("a matrix parameter is that matrix", {
+test_that("a matrix given as a parameter is used as this matrix", {
   withr::local_seed(14)
   A <- matrix(rnorm(6), 3)
   U <- matrix(rnorm(15), 5)
@@ -102,7 +102,7 @@ test_that("a matrix parameter is that matrix", {
   }
 })
 
-test_that("blocks of any shape agree with the dense matrix, also beside infinite entries", {
+test_that("blocks of any shape agree with the dense matrix, also if other entries are infinite", {
   inverse <- 1 / sqdist(Vi(X), Vj(rbind(X, X)))
   dense <- 1 / dense_sqdist(X, rbind(X, X))
   expect_equal(as.matrix(inverse), dense)
@@ -116,7 +116,7 @@ test_that("blocks of any shape agree with the dense matrix, also beside infinite
   }
 })
 
-test_that("the error of solve() for a matrix that is not square names its shape", {
+test_that("the error of solve() for a matrix that is not square names its dimensions", {
   expect_error(solve(sqdist(Vi(X), Vj(Y)), 1:6), "square matrix of scalars: K is 10 x 6", class = "kernops_dim_error")
   expect_error(solve(Vi(X) - Vj(X), 1:10), "square matrix of scalars: K is 10 x 10 x 3", class = "kernops_dim_error")
 })
@@ -138,7 +138,7 @@ test_that("solve() chooses a preconditioner, and reports the choice", {
   expect_error(solve(smooth - 2, b, 0.5), "not positive definite", class = "kernops_input_error")
 })
 
-test_that("an automatic preconditioner is shown, and saves steps", {
+test_that("the automatic preconditioner is reported, and saves iterations", {
   withr::local_seed(3)
   x <- uniform(600, 2)
   op <- keops_kernel("Sum_Reduction(Exp(-10 * Norm2(x - y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))

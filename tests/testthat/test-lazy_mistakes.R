@@ -1,4 +1,4 @@
-# Errors for objects that are not symbolic matrices, and for operations that symbolic matrices lack.
+# Errors for objects that are not symbolic matrices, and for operations that symbolic matrices do not have.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 

@@ -1,4 +1,4 @@
-# Stored numbers of pairs in symbolic matrices, against matrices of plain R.
+# Stored values of pairs in symbolic matrices, against matrices in plain R.
 
 p <- withr::with_seed(1, list(x = matrix(rnorm(24), 12), y = matrix(rnorm(14), 7), A = matrix(runif(84), 12)))
 D <- p$A * exp(-0.7 * unname(as.matrix(dist(rbind(p$x, p$y))))[1:12, 13:19]^2)
@@ -6,7 +6,7 @@ A <- Vij(p$A)
 x <- Vi(p$x)
 K <- A * exp(-0.7 * sqdist(x, Vj(p$y)))
 
-test_that("reductions and products are those of the matrix", {
+test_that("reductions and products agree with those of the stored matrix", {
   expect_equal(sum(K, "j"), cbind(rowSums(D)), tolerance = 1e-12)
   expect_equal(sum(K, "i"), cbind(colSums(D)), tolerance = 1e-12)
   expect_equal(c(sum(K), max(K)), c(sum(D), max(D)), tolerance = 1e-12)
@@ -20,7 +20,7 @@ test_that("reductions and products are those of the matrix", {
   expect_identical(keops_formula(LazyTensor(p$A, "ij", "A")), keops_formula(A))
 })
 
-test_that("blocks, entries and the transpose are those of the matrix", {
+test_that("blocks, entries and the transpose agree with those of the stored matrix", {
   expect_identical(dim(K), c(12L, 7L))
   expect_equal(as.matrix(K), D, tolerance = 1e-12)
   expect_equal(as.matrix(t(K)), t(D), tolerance = 1e-12)
@@ -38,7 +38,7 @@ test_that("blocks, entries and the transpose are those of the matrix", {
   expect_equal(sum(t(Vij(table)) * Vj(p$x[, 1]), "j"), t(values) %*% p$x[, 1], tolerance = 1e-12)
 })
 
-test_that("derivatives are those of the matrix", {
+test_that("derivatives agree with those of the stored matrix", {
   expect_equal(sum(grad(K, 1, A), "j"), cbind(rowSums(D / p$A)), tolerance = 1e-12)
   objective <- keops_objective(K, A, x)
   expect_equal(objective$gr(objective$par)[1:84], as.vector(D / p$A), tolerance = 1e-12)

@@ -1,4 +1,5 @@
-# A vector has one entry for each point. A row that lost its dimensions, such as x[1, ] or colMeans(x), is not a point.
+# A vector is read as one number per point. A row that lost its dimensions, such as x[1, ] or colMeans(x), is refused as
+# a point.
 
 withr::local_seed(1)
 x <- matrix(stats::rnorm(15), 5)
@@ -25,7 +26,7 @@ test_mistakes("kernops_dim_error", alist(
     keops_kernel("Sum_Reduction(SqDist(x, y), 1)", c("x = Vi(3)", "y = Vj(3)"))(list(t(x), x[1, ]), inner_dim = "row")
 ))
 
-test_that("a single point is a matrix of one row, and numbers of points are vectors", {
+test_that("a matrix with one row is a single point, and a vector has one number per point", {
   D <- dense_sqdist(x, y)
   expect_equal(sum(sqdist(Vi(x), Vj(x[1, , drop = FALSE])), "j"), cbind(rowSums(sweep(x, 2, x[1, ])^2)))
   expect_equal(min(sqdist(Vi(x), Vj(rbind(centre))), "j"), cbind(rowSums(sweep(x, 2, centre)^2)), ignore_attr = TRUE)

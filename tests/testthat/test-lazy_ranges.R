@@ -1,4 +1,5 @@
-# Symbolic matrices of some pairs: the dense matrix with zeros, or loops over the pairs that are there.
+# Symbolic matrices with ranges: the oracle is a dense matrix with zeros outside of the ranges, or a loop over the pairs
+# within.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 rows <- rbind(c(1, 3), c(4, 4), c(6, 10)) # row 5 is in no range
@@ -11,10 +12,10 @@ for (a in 1:3) for (b in which(keep[a, ])) there[rows[a, 1]:rows[a, 2], columns[
 K <- with_ranges(exp(-sqdist(Vi(X), Vj(Y))), ranges)
 dense <- exp(-D2) * there
 absent <- ifelse(there, exp(-D2), NA)
-# A function of the pairs of each row or column that are there.
+# A function of the pairs within the ranges, for each row or column.
 each <- \(margin, f, x = absent) cbind(apply(x, margin, \(v) f(v[!is.na(v)])))
 
-test_that("products, sums and blocks agree with a matrix with zeros", {
+test_that("products, sums and blocks agree with a matrix that is zero outside of the ranges", {
   expect_equal(K %*% B, dense %*% B)
   expect_equal(t(K) %*% X, t(dense) %*% X)
   expect_equal(t(t(K)) %*% B, dense %*% B)
@@ -38,7 +39,7 @@ test_that("products, sums and blocks agree with a matrix with zeros", {
   expect_equal(as.matrix(with_ranges(wave, ranges)), exp(1i * D2) * there)
 })
 
-test_that("other reductions omit the other pairs", {
+test_that("other reductions omit the pairs outside of the ranges", {
   expect_equal(min(K, "j"), suppressWarnings(each(1, min)))
   expect_equal(max(K, "i"), each(2, max))
   expect_equal(mean(K, "j"), each(1, mean))
@@ -73,7 +74,7 @@ test_that("arithmetic and derivatives keep the ranges", {
   expect_equal(RSpectra::svds(K, 2)$d, svd(dense)$d[1:2])
 })
 
-# Three clusters, of which the first two meet.
+# Three clusters; pairs of the first and the second cluster are within the ranges, too.
 blocks <- \(n) cbind(c(0, 2 * n, 3 * n) + 1, c(2 * n, 3 * n, 6 * n))
 met <- rbind(c(TRUE, TRUE, FALSE), c(TRUE, TRUE, FALSE), c(FALSE, FALSE, TRUE))
 square_case <- function(n, p = 2) {
@@ -82,7 +83,7 @@ square_case <- function(n, p = 2) {
   c(case, list(ranges = from_matrix(blocks(n), blocks(n), met), there = met[cluster, cluster]))
 }
 
-test_that("systems are solved for the pairs of the ranges, with any preconditioner but Vecchia's", {
+test_that("systems within ranges are solved with every preconditioner except Vecchia's", {
   withr::local_seed(5)
   case <- square_case(20)
   expected <- solve(case$K * case$there + diag(0.1, 120), case$b)
@@ -107,7 +108,7 @@ test_that("systems are solved for the pairs of the ranges, with any precondition
   expect_equal(suppressMessages(solve(K, case$b, 0.1, tol = 1e-10)), expected, tolerance = 1e-8)
 })
 
-test_that("the gradient of a solution within ranges agrees with a matrix with zeros", {
+test_that("the gradient of a solution within ranges agrees with a matrix that is zero outside", {
   withr::local_seed(6)
   case <- square_case(3, 1)
   lambda <- 0.5
@@ -124,7 +125,7 @@ test_that("the gradient of a solution within ranges agrees with a matrix with ze
   expect_equal(gradient$lambda, c(central_difference(\(l) value(lambda = l), lambda)), tolerance = 1e-6)
 })
 
-test_that("in_ranges() agrees with a loop, including clusters at the ends and of one point", {
+test_that("in_ranges() agrees with a loop, also for clusters at the ends and for clusters of one point", {
   withr::local_seed(7)
   for (trial in 1:20) {
     ends <- \(n) {

@@ -1,8 +1,8 @@
-# Reductions of symbolic matrices against dense ones of base R.
+# Reductions of symbolic matrices, against dense matrices in base R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("every reduction has its function", {
+test_that("every reduction has a function for symbolic matrices", {
   S <- sqdist(Vi(X), Vj(Y))
   expect_equal(sum(S, "j"), matrix(rowSums(D2)), tolerance = 1e-12)
   expect_equal(sum_reduction(S, "i"), matrix(colSums(D2)), tolerance = 1e-12)
@@ -26,7 +26,7 @@ test_that("every reduction has its function", {
   expect_equal(sum(S, "j", precision = "float32"), matrix(rowSums(D2)), tolerance = 1e-5)
 })
 
-test_that("the K smallest of vectors are an array, entry by entry", {
+test_that("the K smallest values of vectors are an array, computed entry by entry", {
   rownames(X) <- letters[1:10]
   each <- \(f) aperm(array(sapply(1:3, \(d) t(apply(outer(X[, d], Y[, d], `-`), 1, f)[1:2, ])), c(10, 2, 3)), 1:3)
   named <- \(a) `dimnames<-`(a, list(letters[1:10], NULL, NULL))
@@ -48,7 +48,7 @@ test_that("sums over no points are 0 or empty, and mean() of points averages the
   expect_equal(mean(sqdist(Vi(X), Vj(Y)), "j"), matrix(rowMeans(D2)), tolerance = 1e-12)
 })
 
-test_that("without an axis, R's summaries of a matrix of numbers are numbers", {
+test_that("without an axis, R's summaries of a symbolic matrix of scalars are numbers", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   dense <- exp(-D2)
   same <- \(lazy, expected) expect_equal(lazy, expected, tolerance = 1e-12, label = deparse(substitute(lazy)))
@@ -67,12 +67,12 @@ test_that("without an axis, R's summaries of a matrix of numbers are numbers", {
   none <- sqdist(Vi(X), Vj(matrix(0, 0, 3)))
   expect_identical(c(sum(none), mean(none), min(none)), c(0, NaN, Inf))
   expect_identical(sum(NaN * K), NaN)
-  # sums of vectors are over their entries; also of vectors of one entry, if lazy_op() asks for it
+  # sum() of a tensor of vectors sums their entries; lazy_op() sums the entries of vectors of size one, too
   expect_equal(dim(sum(Vi(X) * Vj(Y))), c(10, 6))
   expect_equal(sum(lazy_op("Sum", Vi(X[, 1])), "j"), X[, 1, drop = FALSE])
 })
 
-test_that("ranges choose the pairs of a reduction", {
+test_that("ranges select the pairs of a reduction", {
   rows <- rbind(c(1, 4), c(5, 10))
   columns <- rbind(c(1, 2), c(3, 6))
   ranges <- from_matrix(rows, columns, diag(2) == 1)

@@ -1,6 +1,6 @@
 # softmax() and logsumexp(), against their definitions.
 
-test_that("the values of a slice sum to alpha", {
+test_that("weights and slice sums of a softmax agree with published values", {
   x <- array(0:23 + 0, 2:4)
   expected <- c(8.171638999262963e-09, 2.221281780042377e-08, 3.2966744623308384e-06, 8.961290285298912e-06,
                 0.0013299734008764416, 0.0036152425279363082, 0.5365495644930125, 1.4584929312289705)
@@ -23,27 +23,27 @@ test_that("the values of a softmax sum to alpha up to rounding", {
   }
 })
 
-test_that("names and shape stay, integers become doubles", {
+test_that("names and shape are kept, and integers become doubles", {
   x <- matrix(1:6, 2, dimnames = list(c("a", "b"), NULL))
   expect_identical(dimnames(softmax(x, 1)), dimnames(x))
   expect_equal(softmax(x, 2), softmax(x + 0, 2))
   expect_equal(softmax(x, 1)[, 1], c(a = 1, b = exp(1)) / (1 + exp(1)))
 })
 
-test_that("large values do not overflow, small ones do not vanish", {
+test_that("large values do not overflow, and small values do not vanish", {
   for (backend in backends()) for (shift in c(0, 1000, -1000, 1e5)) {
     x <- c(0.3, -1, 2) + shift
     expect_equal(softmax(x, 1, backend = backend), exp(x - shift) / sum(exp(x - shift)), tolerance = 1e-10)
     expect_equal(logsumexp(x, 1, backend = backend), shift + log(sum(exp(x - shift))), tolerance = 1e-14)
   }
-  # ascending values: the largest changes in every block
+  # ascending values: the running maximum changes in every block
   rising <- seq(0, 3000, length.out = 1e5)
   expect_equal(softmax(rising), exp(rising - 3000) / sum(exp(rising - 3000)), tolerance = 1e-11)
   across <- t(matrix(rising, 1e5, 20))
   expect_equal(softmax(across, 2)[13, ], softmax(rising), tolerance = 1e-11)
 })
 
-test_that("infinities, NA and NaN", {
+test_that("softmax and logsumexp treat infinities, NA and NaN as documented", {
   for (backend in backends()) {
     check <- \(x, sum, weights) {
       expect_identical(logsumexp(x, 1, backend = backend), sum)
@@ -68,7 +68,7 @@ test_that("infinities, NA and NaN", {
       expect_identical(softmax(t(m), 2, na.rm = TRUE, backend = backend), t(matrix(c(NaN, NA, NaN, NaN), 4, 20)))
     }
   }
-  # one slice does not touch its neighbours
+  # NaN in one slice does not affect other slices
   x <- matrix(c(1, 2, NaN, 3, -Inf, -Inf, 0, 0), 2)
   for (values in list(x, t(x))) {
     dims <- if (nrow(values) == 2) 1 else 2

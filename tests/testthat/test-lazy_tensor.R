@@ -1,8 +1,8 @@
-# Symbolic matrices beside base R: their data, their printed form, and applications.
+# Symbolic matrices: their data, their printed form, and applications, against base R and other packages.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("functions of base R are unchanged for other objects", {
+test_that("functions of base R do not change for other objects", {
   expect_identical(round(4.5), 4)
   expect_identical(sum(c(1:10, NA), na.rm = TRUE), 55L)
   expect_identical(log(8, 2), 3)

@@ -1,5 +1,5 @@
-# Levels of groups, random effects and folds are compared by value, not by their text. The oracle has numbers for the
-# groups, which base functions compute from the values.
+# Levels of groups, random effects and folds are compared by value, not by their text. The oracle numbers the groups
+# with base functions of the values.
 
 kind_of_level <- function(values, number, group = ~ v) {
   d <- withr::with_seed(11, data.frame(x = runif(60), z = 4 * number[rep(1:4, 15)] + rnorm(60, sd = 0.1)))
@@ -23,7 +23,7 @@ expect_levels <- function(values, new = values, number = 1:4, group = ~ v) {
   invisible(labels)
 }
 
-test_that("numbers are levels by value, in any type and however they print", {
+test_that("numbers are levels by value, whatever their type and printed form", {
   expect_identical(expect_levels(1:4 * 1e5, 1:4 * 100000L), paste0(1:4, "00000"))
   expect_levels(c(3L, 10L, 200000L, -7L), c(3, 10, 2e5, -7))
   expect_levels(1e17 + 16 * 0:3)
@@ -38,9 +38,9 @@ test_that("numbers are levels by value, in any type and however they print", {
   expect_levels(1:4 * 100000L, bit64::as.integer64(1:4 * 1e5))
 })
 
-test_that("times are levels as instants", {
+test_that("times are levels by their instants", {
   noon <- as.POSIXct("2023-10-29 00:00", tz = "Europe/Berlin")
-  hours <- noon + 3600 * 0:3 # summer time ends: two of them print alike
+  hours <- noon + 3600 * 0:3 # summer time ends, so that two hours print alike
   elsewhere <- structure(hours, tzone = "Asia/Tokyo")
   expect_levels(hours, elsewhere)
   expect_levels(hours, as.POSIXlt(elsewhere))
@@ -56,7 +56,7 @@ test_that("times are levels as instants", {
   expect_levels(as.difftime(seconds, units = "secs"), as.difftime(seconds / 86400, units = "days"))
 })
 
-test_that("strings are levels by their letters, bytes by their bytes, factors by their labels", {
+test_that("strings are levels by their letters, raw bytes by their bytes, factors by their labels", {
   letters <- c("\u00e9t\u00e9", "na\u00efve", "\u00fc", "u")
   expect_levels(letters, iconv(letters, "UTF-8", "latin1"))
   expect_levels(iconv(letters, "UTF-8", "latin1"), factor(letters, rev(letters)))
@@ -64,7 +64,7 @@ test_that("strings are levels by their letters, bytes by their bytes, factors by
   Encoding(bytes) <- "bytes"
   expect_levels(bytes)
   expect_levels(factor(c("10", "9", "1e5", "x"), c("x", "10", "9", "1e5")), c("10", "9", "1e5", "x"))
-  # numbers for labels that are numbers
+  # factors whose labels are numbers match numbers
   expect_levels(factor(c(1e5, 2, 30, 4)), c(100000L, 2L, 30L, 4L))
 })
 
@@ -79,7 +79,7 @@ test_that("a level of a:b is a pair of levels", {
                 group = ~ v$t:(v$id))
 })
 
-test_that("random effects and folds have these levels as well", {
+test_that("random effects and folds compare levels by value, too", {
   withr::local_seed(12)
   d <- data.frame(x = runif(80), a = rep(c("1", "1:1"), 40), b = rep(c("1:2", "2"), 40), t = rep(1:4, each = 20))
   d$z <- c(-3, 3)[factor(d$a)] + d$t + rnorm(80, sd = 0.1)
@@ -106,7 +106,7 @@ test_that("random effects and folds have these levels as well", {
   expect_identical(gp_cv(known, bit64::as.integer64(d$t))$fit, expected)
 })
 
-test_that("levels of another class are an error that names the variable and both classes", {
+test_that("a new level of another class is an error that names the variable and both classes", {
   refused <- function(values, new) {
     fit <- kind_of_level(values, 1:4)$fit
     d <- data.frame(x = rep(0.4, length(new)))

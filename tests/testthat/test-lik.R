@@ -1,5 +1,5 @@
-# The contract of R/lik.R, by one body for all likelihoods: gradients against central differences, and the answers of
-# optional functions.
+# The contract of R/lik.R, tested for all likelihoods by the same code: gradients against central differences, and the
+# results of optional functions.
 
 d <- family_data(60)
 likelihood_of <- function(fit, ...) {
@@ -10,12 +10,12 @@ likelihood_of <- function(fit, ...) {
 }
 field <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 gaussian_fit <- \(method, ...) gp(y ~ w, d, ~ a + b, field, method, "none", ...)
-# the Laplace approximation with a dense factor runs on the CPU alone
+# Laplace's approximation with a dense factor runs on the CPU only.
 family_fit <- \(method) gp(count ~ w, d, ~ a + b, field, method, "none", family = poisson(),
                            backend = if (method == "exact") "cpu" else "auto")
 likelihoods <- list(
   exact = \() likelihood_of(gaussian_fit("exact")),
-  # probes that are solved for by a preconditioner of full rank: the value has no Monte-Carlo error
+  # a preconditioner of full rank, with which the value has no Monte Carlo error
   iterative = \() {
     likelihood_of(gaussian_fit("iterative", control = gp_control(rank = 60, cg_tol = 1e-11, probes = 64)))
   },
@@ -28,7 +28,7 @@ functions_of <- \(f) setdiff(names(formals(f)), c("dense", "costly", "has_value"
                                                   "results"))
 
 for (name in names(likelihoods)) {
-  test_that(paste(name, "answers all that the contract asks"), {
+  test_that(paste(name, "has all functions of the contract"), {
     case <- likelihoods[[name]]()
     likelihood <- case$likelihood
     expect_s3_class(likelihood, "gp_likelihood")
@@ -49,7 +49,7 @@ for (name in names(likelihoods)) {
     expect_false(kernops:::is_singular(state))
   })
 
-  test_that(paste(name, "has the gradient of its value, and an information that is one"), {
+  test_that(paste(name, "has the gradient of its value, and a definite information"), {
     case <- likelihoods[[name]]()
     likelihood <- case$likelihood
     theta <- 1.1 * case$theta
@@ -63,7 +63,7 @@ for (name in names(likelihoods)) {
     expect_gt(min(eigen(information, symmetric = TRUE, only.values = TRUE)$values), 0)
   })
 
-  test_that(paste(name, "has neighbours to change, or changes nothing"), {
+  test_that(paste(name, "can change its number of neighbours, or has none"), {
     case <- likelihoods[[name]]()
     likelihood <- case$likelihood
     state <- likelihood$evaluate(case$theta)
@@ -92,7 +92,7 @@ for (name in names(likelihoods)) {
   })
 }
 
-test_that("a singular matrix is reported by the row that shows it", {
+test_that("the error for a singular matrix names a row", {
   twice <- rbind(d, d[7, ])
   fit <- gaussian_fit("exact")
   fit$data$u[9, ] <- fit$data$u[7, ]
@@ -103,7 +103,7 @@ test_that("a singular matrix is reported by the row that shows it", {
   expect_true(state$has_value)
 })
 
-test_that("a likelihood with an unknown function, or without a required one, is an error", {
+test_that("a likelihood with an unknown function, or without a required function, is an error", {
   expect_error(kernops:::new_likelihood(identity, invert = identity), "unused argument")
   expect_error(kernops:::new_state(list(value = 1), gradient = identity), "\"information\" is missing")
 })

@@ -1,5 +1,5 @@
-# The likelihood of a table, by cells. Oracles: dense matrices in plain R with all neighbours, searches through all
-# points, and fits in memory with the same ordering.
+# The likelihood of a table, computed cell by cell. Oracles: dense matrices in plain R for all neighbours, searches
+# through all points, and fits in memory with the same ordering.
 
 # -2 log-likelihood by generalised least squares.
 dense_value <- function(d, x, noise, weights, reml) {
@@ -19,11 +19,11 @@ known_with_fixed <- function() {
   matern(3/2, 0.5, 0.3, fixed = c("variance", "range")) + nugget(0.09, fixed = "variance")
 }
 
-test_that("with all points as neighbours the likelihood agrees with dense matrices", {
+test_that("with all points as neighbours, the likelihood agrees with dense matrices", {
   small_cells(rows = 20, heads = 5)
   d <- table_data(90)
   x <- model.matrix(~ w + kind, d)
-  # all points are in the halo of each cell
+  # the halo of each cell contains all points
   replaced_locally(halo_reach = function(level, m, d) 100, heads_near_cell = function(blocks, k) blocks$heads)
   for (reml in c(FALSE, TRUE)) {
     dense <- dense_value(d, x, 0, 1, reml)
@@ -48,7 +48,7 @@ test_that("weights, known noise and a known mean agree with dense matrices", {
   expect_equal(mean$loglik, same$loglik, tolerance = 1e-10)
 })
 
-test_that("the ordering has all rows once, and neighbours are the nearest of those before each point", {
+test_that("the ordering contains each row once, and neighbours are the nearest of the earlier points", {
   small_cells()
   d <- table_data(2000)
   fit <- fit_of_table(d, neighbours = 6)
@@ -70,7 +70,7 @@ test_that("the ordering has all rows once, and neighbours are the nearest of tho
   }
 })
 
-test_that("levels are distances from earlier points of the cell", {
+test_that("the level of a point is its distance from earlier points of the cell", {
   small_cells()
   fit <- fit_of_table(table_data(1000))
   records <- read_rows(in_store(fit$blocks$store, "cell-", 2), fit$blocks$columns)
@@ -80,7 +80,7 @@ test_that("levels are distances from earlier points of the cell", {
   for (i in 2:nrow(near)) expect_equal(records[[i, "level"]], min(distance[i, seq_len(i - 1)]))
 })
 
-test_that("a fit by cells is that in memory with the same ordering", {
+test_that("a fit by cells agrees with a fit in memory with the same ordering", {
   small_cells()
   d <- table_data(1500)
   for (reml in c("none", "REML")) {
@@ -95,7 +95,7 @@ test_that("a fit by cells is that in memory with the same ordering", {
   }
 })
 
-test_that("gradient and information are those in memory, and of finite differences", {
+test_that("gradient and information agree with those in memory, and with finite differences", {
   small_cells()
   d <- table_data(1200)
   fit <- fit_of_table(d)
@@ -114,7 +114,7 @@ test_that("gradient and information are those in memory, and of finite differenc
   expect_equal(state$gradient(), slope, tolerance = 1e-5)
 })
 
-test_that("results do not depend on the size of chunks, of memory, or the number of rows that are read at a time", {
+test_that("results do not depend on the size of chunks, the memory limit or the number of rows that are read at once", {
   small_cells()
   d <- table_data(1500)
   by_chunks <- function(size) {
@@ -132,9 +132,9 @@ test_that("results do not depend on the size of chunks, of memory, or the number
   expect_equal(fit_of_table(d, memory = "8 GB")$loglik, one$loglik, tolerance = 1e-13)
 })
 
-# The expected log-likelihood of an approximation is minus half the log-determinant, up to a constant: its loss does not
-# depend on the observations.
-test_that("the loss by the ordering of cells is at most a tenth of the loss by a random ordering", {
+# The expected log-likelihood of an approximation is minus half the log-determinant, up to a constant. Hence the
+# expected loss does not depend on the observations.
+test_that("the loss due to the ordering by cells is at most a tenth of the loss due to a random ordering", {
   small_cells(rows = 500, heads = 60)
   d <- table_data(4000)
   cells <- fit_of_table(d, neighbours = 20)

@@ -1,12 +1,13 @@
-# Coefficients of many levels beside Vecchia's approximation: the sparse kind against the dense one and plain R.
+# Random effects with many levels beside Vecchia's approximation: the sparse representation of coefficients against the
+# dense one and plain R.
 
 regions <- local({
   withr::local_seed(61)
   n <- 400
   d <- data.frame(a = runif(n), b = runif(n), w = rnorm(n), x = runif(n), times = sample(1:3, n, TRUE))
-  d$plot <- paste0(ceiling(8 * d$a), ceiling(8 * d$b)) # clustered in space
-  d$tree <- paste(d$plot, sample(3, n, TRUE))          # nested in plots
-  d$line <- sample(20, n, TRUE)                        # crossed with plots
+  d$plot <- paste0(ceiling(8 * d$a), ceiling(8 * d$b)) # plots are clustered in space
+  d$tree <- paste(d$plot, sample(3, n, TRUE))          # trees are nested in plots
+  d$line <- sample(20, n, TRUE)                        # lines are crossed with plots
   d$day <- sample(2, n, TRUE)
   transform(d, z = sin(4 * a) + rnorm(64, sd = 0.5)[as.integer(factor(plot))] + w * rnorm(20, sd = 0.3)[line] +
               rnorm(n, sd = 0.2))
@@ -43,7 +44,7 @@ expect_both_alike <- function(f, tolerance = 1e-9, info = NULL) {
   }
 }
 
-test_that("likelihood, derivatives and information of both kinds are equal", {
+test_that("likelihood, derivatives and information of both representations are equal", {
   for (name in names(structures())) for (reml in c(FALSE, TRUE)) {
     expect_both_alike(\() {
       fit <- gp(z ~ w, regions, ~ a + b, field() + structures()[[name]] + nugget(0.05), method = "vecchia",
@@ -56,7 +57,7 @@ test_that("likelihood, derivatives and information of both kinds are equal", {
   }
 })
 
-test_that("predictions, coefficients, standard errors and cross-validation of both kinds are equal", {
+test_that("predictions, coefficients, standard errors and cross-validation of both representations are equal", {
   for (name in names(structures())) {
     expect_both_alike(\() {
       fit <- gp(z ~ w + offset(x), regions, ~ a + b, field() + structures()[[name]] + nugget(0.05),
@@ -71,7 +72,7 @@ test_that("predictions, coefficients, standard errors and cross-validation of bo
   }
 })
 
-test_that("without a factor, results agree with the dense kind up to the Monte Carlo error", {
+test_that("without a Cholesky factor, results agree with the dense representation up to the Monte Carlo error", {
   for (name in c("crossed", "correlated")) {
     both <- lapply(c(dense = "dense", iterative = "iterative"), \(kind) {
       use_kind(kind)
@@ -101,7 +102,7 @@ test_that("without a factor, results agree with the dense kind up to the Monte C
   }
 })
 
-test_that("a warning reports the Monte Carlo error, and more probes reduce it", {
+test_that("a warning reports the Monte Carlo error, which decreases with more probes", {
   use_kind("iterative")
   fit <- function(...) {
     gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia", estimate = "none",
@@ -114,7 +115,7 @@ test_that("a warning reports the Monte Carlo error, and more probes reduce it", 
   expect_match(paste(capture.output(print(summary(few))), collapse = " "), "Monte Carlo error of the log-likelihood")
 })
 
-test_that("smooths beside levels, fits without a trend and blocks of groups agree with the dense kind", {
+test_that("smooths beside levels, fits without a trend and blocks of groups agree with the dense representation", {
   skip_if_not_installed("mgcv")
   cases <- list(
     smooth = \(...) gp(z ~ s(x, k = 5), ..., covariance = field() + smooth_effect(~ s(x, k = 5), 0.2) +
@@ -132,7 +133,7 @@ test_that("smooths beside levels, fits without a trend and blocks of groups agre
   }
 })
 
-test_that("with all neighbours the sparse kind is the exact method", {
+test_that("with all neighbours, the sparse representation agrees with the exact method", {
   sample <- regions[1:150, ]
   fits <- lapply(c("exact", "vecchia"), \(method) {
     use_kind("sparse")
@@ -146,7 +147,7 @@ test_that("with all neighbours the sparse kind is the exact method", {
   expect_equal(nlme::ranef(fits[[2]]), nlme::ranef(fits[[1]]), tolerance = 1e-8)
 })
 
-test_that("the likelihood of the sparse kind agrees with plain R, and its gradient is its derivative", {
+test_that("the likelihood of the sparse representation agrees with plain R, and its gradient with differences", {
   use_kind("sparse")
   fit <- gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia",
             estimate = "none", neighbours = 5)
@@ -164,7 +165,7 @@ test_that("the likelihood of the sparse kind agrees with plain R, and its gradie
   expect_close(matrix(likelihood$evaluate(theta)$gradient(), 1), slope, tolerance = 1e-5)
 })
 
-test_that("estimates with thousands of levels are found", {
+test_that("the fit of a model with thousands of levels succeeds", {
   withr::local_seed(5)
   d <- data.frame(a = runif(2500), b = runif(2500))
   pairs <- rbind(d, d + 0.001)
@@ -191,7 +192,7 @@ test_that("sparse products check their input", {
   expect_error(kernops:::effects_sparse_adjoint(rows, columns, matrix(3, 1, 2), 0:2, 0:1, 1, 1L), "columns have rows")
 })
 
-test_that("derivatives of squares of products are those of dense matrices in plain R", {
+test_that("derivatives of squares of products agree with dense matrices in plain R", {
   withr::local_seed(3)
   n <- 8
   near <- rbind(c(0L, seq_len(n - 1)), c(0L, 0L, seq_len(n - 2)))
@@ -208,7 +209,7 @@ test_that("derivatives of squares of products are those of dense matrices in pla
   G <- products(rows)
   D <- 1 + diag(G)
   squares_of <- \(G) (G^2 / outer(D, D)) * (1 - diag(7))
-  # each of columns 4 and 6, and 5 and 7, is in the rows of the other one
+  # the rows of column 4 include column 6 and vice versa, and likewise those of 5 and 7
   pairs <- rbind(c(1L, 4L, 4L, 5L), c(1L, 4L, 6L, 7L))
   one <- kernops:::effects_square_adjoint(rows, columns, values, D, pairs, 1L)
   expect_equal(one$squares, rowSums(squares_of(G)))

@@ -1,4 +1,4 @@
-# Neighbours by correlation, for covariances given by a formula.
+# Neighbours by correlation, for covariances that are given by a formula.
 
 turned <- "s * Exp(-Sqrt(SqDist(x, y) + 30 * Square(Elem(x, 0) + Elem(x, 1) - Elem(y, 0) - Elem(y, 1))) / r)"
 correlation_of <- function(u, v) exp(-sqrt(outer(seq_len(nrow(u)), seq_len(nrow(v)), Vectorize(\(i, j) {
@@ -13,7 +13,7 @@ fit_by <- function(method = "vecchia", m = 8, ...) {
      ordering = "given", ...)
 }
 
-test_that("neighbours are those with the largest correlation", {
+test_that("neighbours are the earlier points with the largest correlation", {
   u <- as.matrix(case[c("a", "b")])
   K <- correlation_of(u, u)
   neighbours <- lapply(1:90, \(i) utils::head(order(-K[i, seq_len(i - 1)]), 8))
@@ -21,7 +21,7 @@ test_that("neighbours are those with the largest correlation", {
   expect_equal(fit_by()$loglik, -expected$value / 2, tolerance = 1e-9)
 })
 
-test_that("candidates are ranked by correlation, the same for parts of the points", {
+test_that("candidates are ranked by correlation, with the same result for blocks of points", {
   fit <- fit_by()
   u <- unname(fit$data$u)
   candidates <- gp_neighbours(u, 20, "given")$neighbours
@@ -50,14 +50,14 @@ test_that("local predictions use the observations with the largest correlation",
   }
 })
 
-test_that("all points as neighbours are exact, and other covariances keep the nearest ones", {
+test_that("with all points as neighbours, fits are exact; other covariances use the nearest points", {
   expect_equal(fit_by(m = 89)$loglik, fit_by("exact")$loglik, tolerance = 1e-9)
   search <- function(m, of = NULL) "nearest"
   model <- gp(z ~ 1, case, ~ a + b, matern(3/2, 1, 0.3) + nugget(0.1), "vecchia", "none")$model
   expect_identical(kernops:::correlated_search(search, model, 1, NULL), search)
 })
 
-test_that("fits follow the correlation of the estimates", {
+test_that("the neighbours follow the correlation at the estimates", {
   field <- covariance(turned, c(s = 1, r = 0.5), positive = c("s", "r"))
   free <- function(method) gp(z ~ 1, case, ~ a + b, field + nugget(0.05, fixed = "variance"), method, neighbours = 25)
   expect_equal(free("vecchia")$loglik, free("exact")$loglik, tolerance = 0.02)

@@ -1,4 +1,4 @@
-# gp() by the exact method against dense plain R.
+# The exact method of gp(), against dense matrices in plain R.
 
 test_that("likelihood and trend agree with dense algebra, by ML and REML", {
   withr::local_seed(1)
@@ -22,7 +22,7 @@ test_that("the gradient agrees with finite differences, for every covariance", {
                  "powered_exponential", "pentaspherical", "wave")
   cases <- c(oracle_objects()[own_names],
              list(ard = matern(3/2, 1, c(0.3, 0.7)), turned = exponential(1, 0.4, angle = 20, ratio = 0.5),
-                  circular = circular(1, 2), # differences fail where a pair is at the range
+                  circular = circular(1, 2), # differences fail if the distance of a pair equals the range
                   power = power_law(1, 1.3, angle = 20, ratio = 0.5), logarithmic = logarithmic(1, c(0.3, 0.7)),
                   own = covariance("s * Exp(-l * SqDist(x, y))", list(s = 1, l = 3)),
                   joined = matern(1/2, 1, 0.3) * periodic(1, 1, 2) + constant(0.5)))
@@ -69,7 +69,7 @@ test_that("simple kriging with a known mean agrees with dense algebra", {
   expect_equal(unname(fitted(same)), unname(fitted(fit)))
 })
 
-test_that("noise and weights of each point enter its variance", {
+test_that("noise and weights of each point contribute to its variance", {
   withr::local_seed(6)
   d <- smooth_case(30)
   noise <- runif(30)
@@ -105,7 +105,7 @@ test_that("methods agree with one another", {
   expect_identical(dim(confint(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"))), c(0L, 2L))
 })
 
-test_that("an observation that the trend needs cannot be predicted from the others", {
+test_that("the prediction of an observation that determines a coefficient is missing", {
   withr::local_seed(20)
   d <- transform(smooth_case(20), g = factor(c("r", rep(c("p", "q"), length.out = 19))))
   fit <- gp(z ~ g, d, ~ a + b, given(), estimate = "none")
@@ -117,14 +117,14 @@ test_that("an observation that the trend needs cannot be predicted from the othe
   columns <- c("fit", "se.fit", "zscore")
   quiet_cv <- \(...) suppressWarnings(gp_cv(...), classes = "kernops_unknown_fold")
   expect_equal(quiet_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
-  # others in its fold are predicted by the trend that is left
+  # in its fold, other observations are predicted with the other coefficients
   folds <- c(1, rep(1:4, length.out = 19))
   expect_equal(quiet_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
                ignore_attr = TRUE)
   expect_identical(quiet_cv(fit, folds)$se.fit[[1]], Inf)
 })
 
-test_that("folds may label all rows of the data", {
+test_that("folds may be labels of all rows of the data", {
   withr::local_seed(21)
   d <- smooth_case(20)
   folds <- rep(1:4, 5)
@@ -133,7 +133,7 @@ test_that("folds may label all rows of the data", {
   expect_equal(gp_cv(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"), folds), whole)
 })
 
-test_that("fit, prediction and leave-one-out take little more memory than one matrix of n x n", {
+test_that("fit, prediction and leave-one-out need little more memory than one n x n matrix", {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "sanitizers need memory of their own")
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))

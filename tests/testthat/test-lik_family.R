@@ -1,9 +1,9 @@
-# Densities of families and their derivatives: against plain R at each response, and differences of high order.
+# Densities of families and their derivatives, against plain R at each response, and against differences of high order.
 
 cases <- oracle_densities()
 labels <- density_labels(cases)
 
-# Each response with each weight and linear predictor.
+# All combinations of responses, weights and linear predictors.
 grid_of <- function(case, eta) expand.grid(y = case$y, w = case$w, eta = eta)
 terms_at <- function(family, grid, phi, eta = grid$eta, ...) {
   kernops:::density_terms(family, grid$y, grid$w, eta, phi, ...)
@@ -11,7 +11,7 @@ terms_at <- function(family, grid, phi, eta = grid$eta, ...) {
 expect_near <- function(actual, expected, tolerance) {
   expect_lt(max(abs(actual - expected) / (0.01 + abs(expected))), tolerance)
 }
-# The derivatives of f in each entry of x, from differences whose error is of the order of steps to the power of 8.
+# The derivative of f in each entry of x, from differences whose error is of the order step^8.
 each_slope <- function(f, x) {
   widths <- 0.05 / 2^(0:3)
   slopes <- lapply(widths, \(by) (f(x + by) - f(x - by)) / (2 * by))
@@ -20,7 +20,7 @@ each_slope <- function(f, x) {
   slopes[[1]]
 }
 
-for (k in seq_along(cases)) test_that(paste("the density and its derivatives are those of plain R:", labels[k]), {
+for (k in seq_along(cases)) test_that(paste("the density and its derivatives agree with plain R:", labels[k]), {
   case <- cases[[k]]
   family <- family_of(names(cases)[k], case)
   phi <- case$phi
@@ -68,7 +68,7 @@ for (k in seq_along(cases)) test_that(paste("the density is exact far from the r
   }
 })
 
-test_that("counts of 1e9 lose no digits", {
+test_that("densities of counts of 1e9 lose no digits", {
   eta <- log(1e9) + c(-1e-4, 0, 1e-5)
   log_density <- \(family, y, w, eta, phi = numeric()) kernops:::density_terms(family, y, w, eta, phi)$value
   expect_equal(log_density(kernops:::as_family(poisson()), 1e9, 1, eta), dpois(1e9, exp(eta), log = TRUE),
@@ -84,7 +84,7 @@ test_that("counts of 1e9 lose no digits", {
   }
   expect_equal(log_density(gp_family("truncated_negative_binomial"), 1e9, 1, eta, c(theta = 50)),
                dnbinom(1e9, 50, mu = exp(eta), log = TRUE), tolerance = 1e-10)
-  # where the rate and its mean are as y, the probability is that of a Poisson variable times 1 - delta
+  # if y equals the rate and the mean of the count, the probability is that of a Poisson variable times 1 - delta
   expect_equal(log_density(gp_family("generalised_poisson"), 1e9, 1, log(1e9), c(delta = 0.3)),
                dpois(1e9, 1e9, log = TRUE) + log(0.7), tolerance = 1e-10)
   for (alpha in c(1e-3, 0.8, 1e3, 1e8)) for (y in c(99, 100, 1e4, 1e9)) {
@@ -92,7 +92,8 @@ test_that("counts of 1e9 lose no digits", {
     expect_equal(log_density(gp_family("negative_binomial_1"), y, 1, log(size * alpha), c(alpha = alpha)),
                  dnbinom(y, size, 1 / (1 + alpha), log = TRUE), tolerance = 1e-10)
   }
-  # the distribution of a negative binomial count given its sum with another one, whatever their common probability
+  # the conditional distribution of a negative binomial count given the sum of two, which is the same for any success
+  # probability
   for (precision in c(10, 300, 1e6)) {
     k <- c(3, 4e5, 4e8)
     n <- c(10, 1e6, 1e9)
@@ -110,7 +111,7 @@ test_that("counts of 1e9 lose no digits", {
                dgamma(1e9, 1e7, 1e7 / exp(eta), log = TRUE), tolerance = 1e-10)
 })
 
-# The sum of f(y) over all y, or the integral of positive or real y.
+# The sum of f(y) over all y, or the integral over positive or over real y.
 total <- function(case, family, f) {
   kind <- family$density$response
   if (kind == "binomial") return(sum(f((0:5) / 5)))
@@ -122,13 +123,13 @@ total <- function(case, family, f) {
   sum(pieces) + if (kind == "nonnegative") f(0) else 0
 }
 
-for (k in seq_along(cases)) test_that(paste("moments, probabilities and draws are those of the density:", labels[k]), {
+for (k in seq_along(cases)) test_that(paste("moments, probabilities and draws agree with the density:", labels[k]), {
   case <- cases[[k]]
   family <- family_of(names(cases)[k], case)
   density <- family$density
   phi <- case$phi
   w <- if (density$response == "binomial") 5 else 1
-  # a censored variable has the moments of the variable itself
+  # the moments of a censored variable are those of the variable without censoring
   log_density <- if (names(cases)[k] == "tobit") \(y, w, eta, phi) dnorm(y, eta, phi, log = TRUE) else case$log_density
   for (eta in c(-0.6, 0.8)) {
     mass <- \(y) exp(log_density(y, rep(w, length(y)), rep(eta, length(y)), phi))
@@ -144,7 +145,7 @@ for (k in seq_along(cases)) test_that(paste("moments, probabilities and draws ar
                  tolerance = if (density$discrete) 1e-9 else 1e-4)
     draws <- withr::with_seed(1, density$draw(rep(eta, 1e4), w, phi, family$link))
     if (names(cases)[k] != "tobit") expect_lt(abs(mean(draws) - mu) / sqrt(spread / 1e4), 4)
-    # the deviance is twice the difference from the highest log density
+    # the deviance is twice the difference from the maximum of the log density
     y <- case$y[abs(case$y) < 50]
     value <- \(e) matrix(terms_at(family, expand.grid(y = y, w = w, eta = e), phi)$value, length(y))
     highest <- apply(value(c(-1e9, -1e4, seq(-45, 45, 0.01), 1e4, 1e9)), 1, max, na.rm = TRUE)

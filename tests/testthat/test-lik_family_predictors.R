@@ -1,4 +1,4 @@
-# Likelihoods of families whose parameters have predictors: each family of the table against plain R.
+# Likelihoods of families whose parameters have predictors: each family of the table, against plain R.
 
 withr::local_options(kernops.backend = "auto")
 cases <- Filter(\(case) length(case$phi) > 0 && is.null(case$classes), oracle_densities())
@@ -8,7 +8,8 @@ u <- as.matrix(d[c("a", "b")])
 d$z <- withr::with_seed(5, rnorm(30))
 Z <- cbind(1, d$z)
 
-# Responses of which those of the density are y, and the fit after a few steps, with a predictor of each parameter.
+# Random responses y, and a fit after a few steps with a predictor for each parameter. `frame` has the responses in the
+# form that gp() expects, y in the form of the density.
 make <- function(k, method = "exact", ...) withr::with_seed(2, {
   case <- cases[[k]]
   family <- family_of(names(cases)[k], case)
@@ -22,7 +23,7 @@ make <- function(k, method = "exact", ...) withr::with_seed(2, {
   field <- matern(3/2, 0.8, 0.4) + nugget(0.1, fixed = "variance")
   fit <- suppressWarnings(gp(response ~ w, frame, ~ a + b, field, family = family, weights = w_prior,
                              predictors = predictors, method = method, maxit = 1, starts = 1, ...))
-  # near the parameters of the case
+  # start near the parameters of the case
   links <- lapply(names(case$phi), kernops:::parameter_link, family = family)
   start <- unlist(Map(\(link, phi) c(link$link(phi), 0.3), links, case$phi))
   own <- kernops:::reported_parameters(fit$family, start, inverse = TRUE)
@@ -37,7 +38,7 @@ made_of <- function(k) {
   made[[labels[k]]]
 }
 
-# -2 log-likelihood in plain R at coefficients `gamma` of the predictors, a column for each parameter.
+# -2 log-likelihood in plain R at coefficients `gamma` of the predictors, with one column for each parameter.
 oracle_value <- function(k, made, theta, gamma) {
   case <- cases[[k]]
   phi <- vapply(seq_along(made$links), \(j) made$links[[j]]$inverse(as.vector(Z %*% gamma[, j])), numeric(30))
@@ -47,7 +48,7 @@ oracle_value <- function(k, made, theta, gamma) {
   oracle_laplace(covariance_of(u, theta[1], theta[2], theta[3]), mean, density)$value
 }
 
-for (k in seq_along(cases)) test_that(paste("likelihood and gradient are those of plain R:", labels[k]), {
+for (k in seq_along(cases)) test_that(paste("likelihood and gradient agree with plain R:", labels[k]), {
   made <- made_of(k)
   theta <- made$theta
   count <- 2 * length(cases[[k]]$phi)
@@ -64,10 +65,10 @@ for (k in seq_along(cases)) test_that(paste("likelihood and gradient are those o
 })
 
 for (k in match(c("zero_inflated_poisson", "hurdle_negative_binomial", "Gamma"), names(cases))) {
-  test_that(paste("Vecchia's approximation with all neighbours is the dense one:", labels[k]), {
+  test_that(paste("Vecchia's approximation with all neighbours is exact:", labels[k]), {
     near <- make(k, "vecchia", neighbours = 29)
     state <- near$likelihood$evaluate(near$theta)
-    # the variances of the places are larger by 1e-9 of them
+    # 1e-9 of the variance is added to the variances of the locations
     theta <- near$theta
     dense <- made_of(k)$likelihood$evaluate(replace(theta, 3, theta[[3]] + 1e-9 * theta[[1]]))
     expected <- dense$gradient()
@@ -77,7 +78,7 @@ for (k in match(c("zero_inflated_poisson", "hurdle_negative_binomial", "Gamma"),
   })
 }
 
-test_that("predictors of constants are the family without predictors", {
+test_that("constant predictors agree with the family without predictors", {
   for (k in seq_along(cases)) {
     made <- made_of(k)
     plain <- made$fit$response
@@ -99,10 +100,10 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work with predictor
   new <- data.frame(a = c(0.2, 0.9, 0.4), b = c(0.3, 0.6, 0.1), w = c(0, 1, 2), z = c(-1, 0, 1))
   response <- predict(fit, new, se.fit = TRUE, interval = "prediction", above = 1)
   expect_true(all(is.finite(unlist(response))))
-  # each point has its parameters: one at a time is the same
+  # each point has its own parameters, so that separate predictions of the points agree
   alone <- do.call(rbind, lapply(1:3, \(i) predict(fit, new[i, ], se.fit = TRUE, interval = "prediction", above = 1)))
   expect_equal(response, alone, tolerance = 1e-8, ignore_attr = TRUE)
-  # an observation of the Weibull family has no density after a few steps
+  # after a few steps of the search, an observation of the Weibull family has the density 0
   for (type in c(if (labels[k] != "weibull") "deviance", "pearson", "response", "quantile")) {
     expect_true(all(is.finite(residuals(fit, type))), info = paste(labels[k], type))
   }

@@ -1,4 +1,4 @@
-# The iterative method against the exact one.
+# The iterative method, against the exact method.
 
 case <- local({
   withr::local_seed(1)
@@ -40,7 +40,7 @@ test_that("mean, variance and likelihood of 2,000 points agree with the exact me
   expect_lt(abs(fit$loglik - exact$loglik), 3 * fit$state$logdet_error / 2)
 })
 
-test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo error; the gradient has no bias", {
+test_that("with a preconditioner of full rank, the likelihood has no Monte Carlo error, and its gradient no bias", {
   withr::local_seed(2)
   sample <- case[1:150, ]
   noise <- runif(150, 0, 0.1)
@@ -58,7 +58,7 @@ test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo 
   }
 })
 
-test_that("the tolerance of the search leaves less error in the gradient than the probes do", {
+test_that("the solver tolerance of the search causes a smaller error of the gradient than the probes", {
   fit <- fitted_by("exact")
   gradient <- function(seed, tol) {
     how <- list(reml = FALSE, precision = "float64", backend = "cpu",
@@ -91,7 +91,7 @@ test_that("the information agrees with Gilmour, Thompson and Cullis", {
   expect_equal(unname(exact$information()), expected, tolerance = 1e-5)
 })
 
-test_that("estimates are near the exact ones: the likelihood lost is less than one", {
+test_that("estimates are near those of the exact method: the loss of log-likelihood is less than one", {
   exact <- gp(z ~ w, case, ~ a + b, method = "exact")
   fit <- gp(z ~ w, case, ~ a + b, method = "iterative")
   at <- gp(z ~ w, case, ~ a + b, fit$covariance, method = "exact", estimate = "none")
@@ -99,7 +99,7 @@ test_that("estimates are near the exact ones: the likelihood lost is less than o
   expect_lt(abs(fit$loglik - at$loglik), 4 * fit$state$logdet_error / 2)
 })
 
-test_that("many observations are searched from the optimum of a fifth of them", {
+test_that("the search for many observations starts from the optimum of a fifth of the observations", {
   withr::local_seed(6)
   u <- matrix(runif(1800), 900)
   k <- exp(-as.matrix(dist(u)) / 0.2) + diag(0.1, 900)
@@ -125,12 +125,12 @@ test_that("many observations are searched from the optimum of a fifth of them", 
   expect_gt(logLik(there), logLik(exact) - 0.3)
 })
 
-test_that("a search uses float64 if rounding of float32 would affect its end", {
+test_that("a search uses float64 if rounding in float32 would affect its end", {
   withr::local_seed(4)
   d <- data.frame(x = seq(0, 1, length.out = 400))
   d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
   fit_in <- function(precision, y = d$y) {
-    # the noise is far smaller than the field
+    # the noise is far below the field
     suppressWarnings(gp(y ~ 1, data.frame(d["x"], y), ~x, matern(3/2) + nugget(), method = "iterative",
                         precision = precision), "kernops_degenerate")
   }
@@ -138,7 +138,7 @@ test_that("a search uses float64 if rounding of float32 would affect its end", {
   expected <- fit_in("float64")
   expect_equal(found$theta, expected$theta)
   expect_equal(predict(found, data.frame(x = 0.33)), predict(expected, data.frame(x = 0.33)), tolerance = 1e-8)
-  # the expected loss is that of the search at its end
+  # the expected loss agrees with the loss at the end of the search
   rough <- sin(9 * d$x) + rnorm(400, sd = 0.3)
   expect_no_message(found <- fit_in("float32", rough), class = "kernops_rounding")
   expected <- kernops:::expected_rounding(found$data, found$model, found$theta, "float32")
@@ -152,7 +152,7 @@ test_that("a single free scale is estimated in closed form", {
   expect_equal(fit$theta[[1]], mean(case$z[1:100] * solve((1 + h) * exp(-h), case$z[1:100])), tolerance = 1e-4)
 })
 
-test_that("coordinates far from the origin may be the trend", {
+test_that("coordinates far from the origin can be in the trend", {
   withr::local_seed(5)
   n <- 400
   d <- data.frame(e = 4e5 + runif(n, 0, 10), no = 5.6e6 + runif(n, 0, 10))
@@ -179,12 +179,12 @@ test_that("a search continues where the information has a negative curvature", {
   expect_equal(log(found$theta), best, tolerance = 0.1)
 })
 
-test_that("derivatives along a ridge agree with the exact method, by few probes and coarse residuals", {
+test_that("derivatives along a ridge agree with the exact method, with few probes and coarse tolerances", {
   withr::local_seed(9)
   for (d in 1:3) {
     u <- matrix(runif(400 * d), 400, dimnames = list(NULL, letters[seq_len(d)]))
     data <- data.frame(u, z = sin(3 * rowSums(u)) + rnorm(400, sd = 0.3))
-    # variance and range far beyond their estimates: along 3 log(range) = log(variance), only curvature changes
+    # variance and range are far above their estimates: along 3 log(range) = log(variance), only the curvature changes
     covariance <- matern(3/2, 1e4, 20) + nugget(0.1)
     along <- function(method) {
       fit <- gp(z ~ 1, data, reformulate(letters[seq_len(d)]), covariance, method, "none",
@@ -197,7 +197,7 @@ test_that("derivatives along a ridge agree with the exact method, by few probes 
   }
 })
 
-test_that("draws and leave-one-out work without the matrix", {
+test_that("draws and leave-one-out predictions do not need the stored matrix", {
   some <- case[1:150, ]
   exact <- fitted_by("exact", data = some)
   fit <- fitted_by("iterative", data = some)
@@ -216,7 +216,7 @@ test_that("leave-one-out predictions of many observations are estimated by probe
   expect_identical(gp_cv(fit), estimated)
 })
 
-test_that("the same seed gives the same likelihood, and leaves R's generator alone", {
+test_that("the same seed gives the same likelihood, and the state of R's generator does not change", {
   set.seed(5)
   before <- .Random.seed
   one <- fitted_by("iterative")
@@ -225,12 +225,12 @@ test_that("the same seed gives the same likelihood, and leaves R's generator alo
   expect_false(identical(fitted_by("iterative", control = gp_control(seed = 2))$loglik, one$loglik))
 })
 
-test_that("a solution that does not converge warns with the residual", {
+test_that("if a solution does not converge, a warning states the residual", {
   expect_warning(fitted_by("iterative", control = gp_control(rank = 0, cg_tol = 1e-17, probes = 2)),
                  class = "kernops_not_converged", "residual")
 })
 
-test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within moments", {
+test_that("a fit of 10,000 points needs less than 1 GB, and Ctrl-C stops the fit within moments", {
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
   skip_if_not_in_library()
@@ -253,7 +253,7 @@ test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within m
   expect_length(result$afterwards, 3)
 })
 
-test_that("the residual is estimated from a sample of the rows", {
+test_that("the residual of a solution is estimated from a sample of the rows", {
   withr::local_seed(21)
   d <- smooth_case(400)
   fit <- fitted_by("iterative", data = d)
@@ -272,7 +272,7 @@ test_that("the residual is estimated from a sample of the rows", {
       expect_equal(solved$residual, sqrt(colSums(left^2) / colSums(b^2)), tolerance = 0.5)
     }
   }
-  # errors by rounding are found and corrected
+  # rounding errors of the product are detected and corrected
   wrong <- replace(system, "product", list(function(a, precision = "float32") {
     system$product(a) * if (precision == "float64") 1 else 1.001
   }))

@@ -5,7 +5,7 @@ surveys <- local({
   withr::local_seed(53)
   d <- transform(smooth_case(90), x = runif(90), g = sample(letters[1:6], 90, TRUE), h = sample(1:9, 90, TRUE),
                  size = sample(2:6, 90, TRUE))
-  d[81:90, c("a", "b")] <- d[1:10, c("a", "b")] # several observations at a place
+  d[81:90, c("a", "b")] <- d[1:10, c("a", "b")] # several observations at a location
   eta <- d$z / 2 + rnorm(6, sd = 0.6)[match(d$g, letters)] + 0.4 * d$w * rnorm(9)[d$h]
   transform(d, k = rpois(90, exp(eta)), s = rbinom(90, size, plogis(eta)))
 })
@@ -16,7 +16,7 @@ survey_effects <- function() {
 }
 given_surveys <- function() matern(3/2, 0.8, 0.4) + survey_effects()
 
-# The exact method fits families on the CPU.
+# The exact method fits families on the CPU only.
 backend_of <- \(method) if (method == "exact") "cpu" else kernops:::default_backend()
 
 both_laplace <- function(formula, ..., covariance = given_surveys()) {
@@ -72,7 +72,7 @@ test_that("families by name, effects of time and parts of predictions agree with
   }
 })
 
-test_that("the gradient is the derivative of the likelihood, with few neighbours and with all", {
+test_that("the gradient agrees with differences of the likelihood, with few neighbours and with all", {
   for (m in c(6, 89)) for (noise in list(NULL, nugget(0.1))) {
     covariance <- if (is.null(noise)) given_surveys() else given_surveys() + noise
     fit <- gp(k ~ w, surveys, ~ a + b, covariance, method = "vecchia", estimate = "none", family = poisson(),
@@ -82,7 +82,7 @@ test_that("the gradient is the derivative of the likelihood, with few neighbours
     likelihood$evaluate(theta)
     slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
     state <- likelihood$evaluate(theta, search = TRUE)
-    likelihood$evaluate(1.1 * theta)$gradient() # in the same memory
+    likelihood$evaluate(1.1 * theta)$gradient() # reuses the memory
     expect_close(matrix(state$gradient(), 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
   }
 })
@@ -101,7 +101,7 @@ test_that("estimates agree with the dense approximation, also without a field", 
   expect_same_laplace(stats::setNames(alone, c("exact", "vecchia")), tolerance = 1e-8, block = NULL)
 })
 
-# Poisson counts with a level for each ten observations, clustered in space, and crossed levels.
+# Poisson counts with clustered levels of ten observations each, and with crossed levels.
 counts_of_levels <- function(n, seed = 7) {
   withr::local_seed(seed)
   q <- n / 10
@@ -126,7 +126,7 @@ test_that("without a field, hundreds of levels agree with the dense approximatio
   expect_equal(parts$vecchia, parts$exact, tolerance = 1e-7)
 })
 
-test_that("levels beside a field change the dense log-likelihood little, and the gradient is its derivative", {
+test_that("levels beside a field change the dense log-likelihood little, and the gradient agrees with differences", {
   d <- counts_of_levels(800)
   covariance <- matern(3/2, 0.6, 0.2) + levels_effects()
   fit <- function(...) gp(y ~ 1, d, ~ a + b, covariance, family = poisson(), estimate = "none", ...)
@@ -139,7 +139,7 @@ test_that("levels beside a field change the dense log-likelihood little, and the
   expect_close(matrix(gradient, 1), slope, tolerance = 2e-3, scale = max(abs(slope)))
 })
 
-test_that("thousands of levels have a factor", {
+test_that("the posterior precision of thousands of levels has a sparse factor", {
   d <- counts_of_levels(21000)
   fit <- gp(y ~ 1, d, ~ a + b, matern(3/2, 0.6, 0.2) + random_effect(~ 1 | k, 0.25), method = "vecchia",
             family = poisson(), estimate = "none", neighbours = 8)
@@ -147,7 +147,7 @@ test_that("thousands of levels have a factor", {
   expect_true(is.finite(fit$loglik))
 })
 
-test_that("draws have the covariance of the model and of the data", {
+test_that("draws have the covariance of the model, and given the data the conditional covariance", {
   fits <- both_laplace(k ~ 1, family = poisson())
   for (conditional in c(FALSE, TRUE)) {
     draws <- simulate(fits$vecchia, 4000, seed = 1, newdata = new_surveys, type = "link", conditional = conditional)
@@ -157,7 +157,7 @@ test_that("draws have the covariance of the model and of the data", {
   }
 })
 
-test_that("the posterior precision of coefficients and places agrees with dense algebra", {
+test_that("the posterior precision of coefficients and locations agrees with dense algebra", {
   withr::local_seed(3)
   n <- 12
   near <- rbind(c(0L, seq_len(n - 1)), c(0L, 0L, seq_len(n - 2)))
@@ -166,7 +166,7 @@ test_that("the posterior precision of coefficients and places agrees with dense 
   U <- diag(n)
   for (i in seq_len(n)) U[i, near[near[, i] > 0, i]] <- -weights[near[, i] > 0, i]
   Q <- crossprod(U / sd)
-  B <- cbind(runif(n), 1:0, 0:1, runif(n)) # dense columns: nothing is dropped
+  B <- cbind(runif(n), 1:0, 0:1, runif(n)) # dense columns, for which nothing is dropped
   B[, 2:3] <- B[, 2:3] * runif(n)
   W <- runif(n, 0.2, 2)
   H <- rbind(cbind(diag(4) + t(B) %*% (W * B), t(W * B)), cbind(W * B, Q + diag(W)))
@@ -183,7 +183,7 @@ test_that("the posterior precision of coefficients and places agrees with dense 
   expect_equal(one$effects()$value, solve(H)[1:4, 1:4][together], tolerance = 0.05)
 })
 
-test_that("the posterior precision of many levels in clusters is nearly that of an exact sparse factor", {
+test_that("for many levels in clusters, the factor of the posterior precision is nearly exact", {
   skip_if_not_installed("Matrix")
   withr::local_seed(4)
   n <- 4000
@@ -257,7 +257,7 @@ test_that("a GPU has the likelihood of the CPU", {
 
 test_that("summaries and predictions share a factor of the posterior precision", {
   fit <- both_laplace(k ~ w, family = poisson())$vecchia
-  vcov(fit) # is kept, and takes likelihoods
+  vcov(fit) # evaluates likelihoods, and stores its result
   calls <- 0
   factor <- kernops:::posterior_factor
   withr::defer(utils::assignInNamespace("posterior_factor", factor, "kernops"))
@@ -267,6 +267,6 @@ test_that("summaries and predictions share a factor of the posterior precision",
   }, "kernops")
   summary(fit)
   predict(fit, new_surveys, se.fit = TRUE)
-  # one call for the terms of a summary and one for predictions
+  # one call for the terms of a summary, and one for predictions
   expect_lte(calls, 2)
 })

@@ -1,5 +1,6 @@
-# Families whose log density is not concave: the Laplace approximation with minus the second derivatives as weights,
-# some of them negative, against plain R; predictions and draws; and the expected weights where there is no maximum.
+# Families whose log density is not concave: the Laplace approximation whose weights are minus the second derivatives,
+# some of them negative, against plain R; predictions and draws; and the expected weights, which are used without a
+# maximum.
 
 withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 cases <- Filter(\(case) !is.null(case$expected), oracle_densities())
@@ -10,7 +11,7 @@ u <- as.matrix(d[c("a", "b")])
 h <- sqrt(3) * as.matrix(dist(u))
 matern32 <- \(variance, range, nugget) variance * (1 + h / range) * exp(-h / range) + diag(nugget, nrow(d))
 
-# A fit of drawn responses, as plain R has them in `y` and `w`.
+# A fit of random responses, with the arguments `y` and `w` of the density in plain R.
 fit_of <- function(k, method, covariance = matern(3/2, 0.6, 0.3) + nugget(0.05), neighbours = 59, ...) {
   family <- family_of(names(cases)[k], cases[[k]], known = TRUE)
   d$w <- if (family$density$response == "binomial") 5 else 1
@@ -28,7 +29,7 @@ plain_value <- function(fit, case) function(theta) {
 }
 methods <- c("exact", "vecchia")
 
-for (k in seq_along(cases)) test_that(paste("likelihood and gradient have the weights of plain R:", labels[k]), {
+for (k in seq_along(cases)) test_that(paste("likelihood and gradient agree with plain R:", labels[k]), {
   for (method in methods) {
     fit <- fit_of(k, method)
     likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
@@ -54,7 +55,7 @@ test_that("many weights of these data are negative", {
   expect_gte(sum(negative > 0), 4)
 })
 
-test_that("the trend, predictions and cross-validation have these weights", {
+test_that("the trend, predictions and cross-validation use the negative weights", {
   new <- data.frame(a = c(0.2, 0.9, 0.5), b = c(0.3, 0.6, 0.5), x = c(0, 1, -1))
   for (method in methods) {
     fit <- fit_of(named("inverse_gaussian"), method)
@@ -85,7 +86,7 @@ test_that("the trend, predictions and cross-validation have these weights", {
   }
 })
 
-test_that("effects, groups and few neighbours have these weights", {
+test_that("effects, groups and few neighbours work with negative weights", {
   for (name in c("inverse_gaussian", "student")) {
     covariance <- matern(3/2, 0.6, 0.3) + random_effect(~ 1 | g, 0.3)
     fits <- lapply(methods, \(method) fit_of(named(name), method, covariance))
@@ -101,8 +102,8 @@ test_that("effects, groups and few neighbours have these weights", {
   }
 })
 
-test_that("without a maximum, the expected weights replace the second derivatives", {
-  # at 0, half way between two observations of one place, the density has a saddle
+test_that("if there is no maximum, expected weights replace the second derivatives", {
+  # at 0, half way between two observations at one location, the density has a saddle point
   d <- data.frame(x = c(0, 0, 5, 5), y = c(-4, 4, -4, 4))
   K <- 9 * exp(-as.matrix(dist(d$x)))
   family <- student(2, 0.5)
@@ -123,7 +124,7 @@ test_that("without a maximum, the expected weights replace the second derivative
   }
 })
 
-test_that("products with the inverse root of a matrix agree with eigen()", {
+test_that("products with the inverse square root of a matrix agree with eigen()", {
   withr::local_seed(1)
   e <- qr.Q(qr(matrix(rnorm(400), 20)))
   M <- e %*% (c(1e-3, seq(0.1, 1, length.out = 19)) * t(e))

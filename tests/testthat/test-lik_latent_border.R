@@ -1,4 +1,5 @@
-# Coefficients that are observed with every point, before and behind those of levels, by dense matrices in plain R.
+# Coefficients that every observation contains, ordered before and after the coefficients of levels, against dense
+# matrices in plain R.
 
 n <- 60
 d <- withr::with_seed(9, data.frame(a = runif(n), b = runif(n), w = runif(n), x = rnorm(n), y = rpois(n, 2)))
@@ -8,7 +9,7 @@ fit_of_counts <- function(neighbours) {
     random_effect(~ 0 + x | all, 0.4)
   gp(y ~ 1, d, ~ a + b, covariance, method = "vecchia", family = poisson(), estimate = "none", neighbours = neighbours)
 }
-# All pairs of points are neighbours: no entry is dropped.
+# All pairs of points are neighbours, so that no entry is dropped.
 fit <- fit_of_counts(n - 1)
 parts <- kernops:::latent_parts(fit$model, fit$data$u)
 theta <- unname(fit$theta)
@@ -50,7 +51,7 @@ test_that("the posterior agrees with dense algebra, for weights of both signs", 
   expect_lt(abs(system$error()$logdet), 1e-6)
 })
 
-test_that("the gradient is the derivative of the likelihood with few neighbours", {
+test_that("the gradient agrees with differences of the likelihood with few neighbours", {
   fit <- fit_of_counts(8)
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
   theta <- fit$outer_theta
@@ -59,7 +60,7 @@ test_that("the gradient is the derivative of the likelihood with few neighbours"
   expect_close(matrix(state$gradient(), 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
 })
 
-test_that("observations of the border are checked", {
+test_that("observations of the border coefficients are checked", {
   held <- sets$pattern()$held
   columns <- matrix(1L, 3, n)
   observe <- \(of = seq_len(n), columns = matrix(1L, 3, n)) {

@@ -1,6 +1,6 @@
-# The error of the incomplete factor of a field and of levels in cells, by dense matrices in plain R.
+# The error of the incomplete factor for a field and levels in cells, against dense matrices in plain R.
 
-# A field at n points with `count` neighbours, levels in side^2 cells, and the dense precision H.
+# A field at n points with m neighbours, levels in side^2 cells, and the dense posterior precision matrix H.
 cells_case <- function(n = 500, side = 3, m = 10, wide = 0, probes = 64, weight = NULL) {
   withr::local_seed(11)
   u <- matrix(runif(2 * n), n)
@@ -31,7 +31,7 @@ cells_case <- function(n = 500, side = 3, m = 10, wide = 0, probes = 64, weight 
        logdet = as.numeric(determinant(H)$modulus) + log_sd)
 }
 
-test_that("the determinant with its error agrees with dense algebra", {
+test_that("the log-determinant plus its estimated error agrees with dense algebra", {
   case <- cells_case()
   logdet <- case$system$logdet(case$W)
   error <- case$system$error()
@@ -41,12 +41,12 @@ test_that("the determinant with its error agrees with dense algebra", {
   expect_lt(abs(wide$system$logdet(wide$W) - wide$logdet), abs(logdet - case$logdet) / 5)
 })
 
-test_that("forms of the logarithm agree with dense algebra", {
-  # all pairs are in the pattern: the factor is exact
+test_that("quadratic forms of the matrix logarithm agree with dense algebra", {
+  # all pairs are in the pattern, so that the factor is exact
   full <- cells_case(wide = 499)
   expect_equal(full$system$logdet(full$W), full$logdet, tolerance = 1e-12)
   expect_lt(abs(full$system$error()$logdet), 1e-9)
-  # tr log A = log det H - log det L L', and signs of one entry give the trace
+  # tr log A = log det H - log det L L'; unit vectors as probes give the trace
   case <- cells_case(n = 60, side = 2, m = 5)
   logdet <- case$system$logdet(case$W)
   forms <- case$system$posterior$log_forms(diag(nrow(case$H)))
@@ -54,7 +54,7 @@ test_that("forms of the logarithm agree with dense algebra", {
   expect_gt(abs(sum(forms)), 0.001)
 })
 
-test_that("sets widen until the log-likelihood is precise, and the gradient is its derivative", {
+test_that("sets widen until the log-likelihood is precise, and the gradient agrees with differences", {
   case <- cells_case(n = 1500, side = 4)
   fit <- case$fit
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
@@ -65,7 +65,7 @@ test_that("sets widen until the log-likelihood is precise, and the gradient is i
   gradient <- state$gradient()
   slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-3)
   expect_close(matrix(gradient, 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
-  # the correction is constant
+  # the correction does not depend on the parameters
   expect_identical(likelihood$evaluate(1.01 * theta)$posterior$error, state$posterior$error)
   sets <- cells_case()$sets
   expect_true(kernops:::widen(sets))
@@ -77,16 +77,16 @@ test_that("sets widen until the log-likelihood is precise, and the gradient is i
   expect_false(kernops:::widen(sets))
 })
 
-test_that("levels of hundreds of neighbouring observations have a factor", {
+test_that("with wide sets, the incomplete factor exists for levels with hundreds of neighbouring observations", {
   case <- cells_case(n = 1500, side = 2, m = 8, weight = 20)
-  expect_identical(case$system$logdet(case$W), NaN) # without wide sets
+  expect_identical(case$system$logdet(case$W), NaN) # NaN: no factor exists without wide sets
   wide <- cells_case(n = 1500, side = 2, m = 8, wide = 20, weight = 20)
   logdet <- wide$system$logdet(wide$W)
   error <- wide$system$error()
   expect_lt(abs(logdet + error$logdet - wide$logdet), 4 * error$std_error)
 })
 
-test_that("where weights of both signs have no factor, sets widen before weights are the expected ones", {
+test_that("if there is no factor for weights of both signs, sets widen before expected weights are used", {
   withr::local_seed(3)
   d <- data.frame(a = runif(200), b = runif(200), g = rep(1:4, 50))
   d$y <- sin(6 * d$a) + rt(200, 2) / 4
@@ -102,11 +102,11 @@ test_that("where weights of both signs have no factor, sets widen before weights
             family = student(2, 0.25), estimate = "none", neighbours = 10)
   expect_true(failed)
   expect_lt(min(fit$latent$terms$weight), 0)
-  expect_null(fit$latent$terms$curvature) # the curvature is kept only with expected weights
+  expect_null(fit$latent$terms$curvature) # stored with expected weights only
   expect_gte(fit$vecchia$wide, 15)
 })
 
-test_that("an imprecise factor is reported", {
+test_that("a warning reports an imprecise factor", {
   expect_warning(kernops:::warn_of_factor(0.4), class = "kernops_monte_carlo_error")
   expect_silent(kernops:::warn_of_factor(0.08))
   expect_silent(kernops:::warn_of_factor(NULL))

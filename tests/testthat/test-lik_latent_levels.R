@@ -1,5 +1,5 @@
-# Coefficients of families by products with the Schur complement of the posterior precision, where a factor is refused:
-# against dense Laplace in plain R, and against the sparse factor.
+# Coefficients of families by products with the Schur complement of the posterior precision, for levels that are too
+# many for a factor, against Laplace's approximation with dense matrices in plain R and against the sparse factor.
 
 n <- 60
 places <- local({
@@ -18,12 +18,12 @@ counts_at <- function(covariance = field() + levels_of(), data = places, neighbo
   gp(y ~ z, data, ~ a + b, covariance, method = "vecchia", family = poisson(), neighbours = neighbours, ...)
 }
 
-# Precisions of effects have too many entries for a factor; `basis` directions of the determinant are exact.
+# Makes the precision of effects too large for a factor; `basis` directions of the determinant are exact.
 local_iteration <- function(basis = Inf, frame = parent.frame()) {
   local_constant("most_products", 1, frame)
   local_constant("level_basis", basis, frame)
 }
-# -2 log-likelihood of Poisson counts with a process of covariance K at its mode.
+# -2 log-likelihood of Poisson counts by Laplace's approximation; K is the covariance of the process.
 dense_laplace <- function(K, y, mean) {
   h <- 0 * y
   for (step in 1:50) {
@@ -43,7 +43,7 @@ dense_covariance <- function(d) {
 
 laplace_at <- function(fit) dense_laplace(dense_covariance(places), places$y, drop(cbind(1, places$z) %*% coef(fit)))
 
-test_that("forms of functions of a matrix and their derivatives are those of its eigenvectors", {
+test_that("quadratic forms of functions of a matrix, and their derivatives, agree with the eigenvectors", {
   withr::local_seed(1)
   q <- 40
   off <- matrix(rnorm(q^2), q) / sqrt(q)
@@ -62,19 +62,19 @@ test_that("forms of functions of a matrix and their derivatives are those of its
     expect_equal(as.vector(slopes), unname((forms(1e-4)$value - forms(-1e-4)$value) / 2e-4), tolerance = 1e-6)
   }
   expect_null(kernops:::lanczos_forms(\(x, ...) (A - diag(q)) %*% x, z, kernops:::matrix_logarithm))
-  one <- kernops:::lanczos_forms(\(x, ...) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces of one vector
+  one <- kernops:::lanczos_forms(\(x, ...) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces of dimension one
   expect_equal(one$value, rep(log(3), 2), ignore_attr = TRUE)
   expect_equal(abs(one$directions), diag(2) / sqrt(3))
 })
 
-test_that("the likelihood is that of dense Laplace in plain R", {
+test_that("the likelihood agrees with Laplace's approximation with dense matrices in plain R", {
   local_iteration()
   fit <- counts_at(estimate = "none")
   expect_true(fit$vecchia$iterative)
   expect_equal(-2 * fit$loglik, laplace_at(fit), tolerance = 1e-8)
 })
 
-test_that("with random signs, the likelihood is within its error, and the gradient is the derivative of the estimate", {
+test_that("with random signs, the likelihood is within its error, and the gradient agrees with differences", {
   local_iteration(basis = 8)
   fit <- counts_at(estimate = "none")
   error <- fit$state$logdet_error / 2
@@ -84,7 +84,7 @@ test_that("with random signs, the likelihood is within its error, and the gradie
   expect_match(paste(capture.output(print(summary(fit))), collapse = " "), "Monte Carlo error of the log-likelihood")
   fit$how$control$neighbours <- 6L
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
-  likelihood$evaluate(fit$outer_theta) # the reference
+  likelihood$evaluate(fit$outer_theta) # stores the reference
   theta <- 1.05 * fit$outer_theta
   along <- cos(seq_along(theta))
   slope <- central_difference(\(t) likelihood$evaluate(theta + t * along)$value, 0, 1e-4)
@@ -92,7 +92,7 @@ test_that("with random signs, the likelihood is within its error, and the gradie
   expect_identical(likelihood$count(), 6L)
 })
 
-test_that("derivatives, predictions, coefficients and standard errors are those of the sparse factor", {
+test_that("derivatives, predictions, coefficients and standard errors agree with the sparse factor", {
   cases <- list(
     counts = \() {
       smooth <- requireNamespace("mgcv", quietly = TRUE)
@@ -136,7 +136,7 @@ test_that("derivatives, predictions, coefficients and standard errors are those 
   }
 })
 
-test_that("estimates are those of the factor", {
+test_that("estimates agree with those by the sparse factor", {
   covariance <- matern(3/2, 0.5, 0.2, fixed = c("variance", "range")) + random_effect(~ 1 | g)
   fits <- lapply(c(factor = FALSE, iteration = TRUE), \(iterative) {
     if (iterative) local_iteration(basis = 3)
@@ -150,11 +150,11 @@ test_that("estimates are those of the factor", {
   expect_lt(abs(fits$iteration$loglik - fits$factor$loglik), 4 * sqrt(sum(errors^2)))
 })
 
-test_that("a reference far away is replaced, and one where S is not positive definite is not kept", {
+test_that("a reference far away is replaced, and a reference with an indefinite Schur complement is not stored", {
   kept <- list2env(list(error = 0.2, least = 0.05))
   expect_true(kernops:::reference_moved(kept))
   kept$least <- 0.19
-  expect_false(kernops:::reference_moved(kept)) # another one would not be better
+  expect_false(kernops:::reference_moved(kept)) # a new reference would not be better
   kept <- kernops:::level_probes()
   expect_false(kernops:::reference_moved(kept))
   schur <- \(S) list(size = 30, product = \(x, ...) S %*% x,

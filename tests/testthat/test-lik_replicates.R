@@ -1,5 +1,5 @@
-# Several observations at a location: the exact method computes with locations. The oracle is dense plain R with a row
-# for each observation.
+# Several observations at a location: the exact method computes with distinct locations. The oracle uses dense matrices
+# in plain R with one row per observation.
 
 replicated <- function(n = 120, places = 12) {
   sites <- data.frame(a = runif(places), b = runif(places))
@@ -11,7 +11,7 @@ replicated <- function(n = 120, places = 12) {
 
 field_of <- \(d) covariance_of(d[c("a", "b")], tau = 0)
 
-test_that("likelihood, gradient and trend agree with all observations", {
+test_that("likelihood, gradient and trend agree with one row per observation", {
   withr::local_seed(1)
   d <- replicated()
   X <- model.matrix(~ t, d)
@@ -37,12 +37,12 @@ test_that("likelihood, gradient and trend agree with all observations", {
   }
 })
 
-test_that("the average information agrees with all observations", {
+test_that("the average information agrees with one row per observation", {
   withr::local_seed(2)
   d <- replicated(60, 8)
   fit <- gp(z ~ t, d, ~ a + b, given(), estimate = "none", weights = d$w)
   state <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)$evaluate(unname(fit$theta))
-  state$gradient() # makes the inverse
+  state$gradient() # computes the inverse
   K <- covariance_of(d[c("a", "b")], tau = 0) + diag(0.05 / d$w)
   X <- model.matrix(~ t, d)
   inverse <- solve(K)
@@ -55,7 +55,7 @@ test_that("the average information agrees with all observations", {
   expect_equal(unname(state$information()), unname(t(along) %*% P %*% along), tolerance = 1e-6)
 })
 
-test_that("kriging and leaving out agree with all observations", {
+test_that("kriging and leave-one-out agree with one row per observation", {
   withr::local_seed(3)
   d <- replicated()
   new <- replicated(10, 10)
@@ -81,11 +81,11 @@ test_that("kriging and leaving out agree with all observations", {
   expect_identical(c(nobs(fit), df.residual(fit)), c(120L, 118L))
 })
 
-test_that("an estimate equals that with each observation near its location", {
+test_that("an estimate equals that for observations at slightly different locations", {
   withr::local_seed(4)
   d <- replicated()
   apart <- d
-  apart[c("a", "b")] <- apart[c("a", "b")] + runif(240, -1, 1) * 1e-9 # no two at one location
+  apart[c("a", "b")] <- apart[c("a", "b")] + runif(240, -1, 1) * 1e-9 # no two observations at one location
   for (formula in list(z ~ 1, z ~ t)) for (estimate in c("ML", "REML")) {
     fits <- lapply(list(d, apart), \(d) gp(formula, d, ~ a + b, group = ~ day, weights = d$w, estimate = estimate))
     expect_lt(length(fits[[1]]$data$y), 25)
@@ -96,7 +96,7 @@ test_that("an estimate equals that with each observation near its location", {
   }
 })
 
-test_that("a profile of the trend, and draws, agree with all observations", {
+test_that("a profile of the trend, and draws, agree with one row per observation", {
   withr::local_seed(5)
   d <- replicated()
   new <- d[1:4, ] + 0.05
@@ -114,7 +114,7 @@ test_that("a profile of the trend, and draws, agree with all observations", {
   expect_lt(max(abs(cov(t(draws)) / joint$cov - 1)[diag(4) == 1]), 0.15)
 })
 
-test_that("a hundred thousand observations at few locations take seconds", {
+test_that("a fit of a hundred thousand observations at few locations takes seconds", {
   skip_on_cran()
   for (places in c(2, 1000)) {
     withr::local_seed(places)
@@ -131,7 +131,7 @@ test_that("a hundred thousand observations at few locations take seconds", {
   expect_equal(null$loglik, sum(dnorm(y, mean(y), sqrt(mean((y - mean(y))^2)), log = TRUE)))
 })
 
-test_that("terms that differ within a location keep a row for each observation", {
+test_that("models with terms that differ within a location keep a row for each observation", {
   withr::local_seed(6)
   d <- replicated()
   expect_length(gp(z ~ (1 | day), d, ~ a + b, starts = 1)$data$y, 120)

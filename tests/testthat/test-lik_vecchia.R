@@ -1,4 +1,4 @@
-# Likelihood, gradient and information of Vecchia's approximation against plain R and against the exact method.
+# Likelihood, gradient and information of Vecchia's approximation, against plain R and the exact method.
 
 case <- local({
   withr::local_seed(5)
@@ -31,7 +31,7 @@ test_that("the likelihood agrees with a double loop, with each instruction set",
   }
 })
 
-test_that("the gradient agrees with differences, profiled or not", {
+test_that("the gradient agrees with differences, with and without profiling", {
   fit <- gp(z ~ w, case, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), "vecchia", "none", weights = k)
   for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     value <- \(theta) vecchia(fit, 9, reml, profile, FALSE, theta)$value
@@ -43,7 +43,7 @@ test_that("the gradient agrees with differences, profiled or not", {
   }
 })
 
-test_that("the information is the expected one, also with a common factor profiled out", {
+test_that("the information is the expected information, also if a common factor is profiled out", {
   fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), "vecchia", "none", weights = k,
             known = list(noise = case$noise))
   slopes <- lapply(1:3, \(k) {
@@ -60,7 +60,7 @@ test_that("the information is the expected one, also with a common factor profil
   expect_equal(state$information(TRUE), expected - tcrossprod(trace) / 90, tolerance = 1e-6)
 })
 
-test_that("with all points as neighbours, everything agrees with the exact method", {
+test_that("with all points as neighbours, all results agree with the exact method", {
   new <- case[1:15, ] + 0.013
   for (covariance in vecchia_covariances()) {
     by <- \(method, ...) gp(z ~ w, case, ~ a + b, covariance, method, "none", weights = k, ...)
@@ -117,7 +117,7 @@ test_that("without a nugget the prediction at an observation is its value", {
   expect_lt(max(at$se.fit), 1e-6)
 })
 
-test_that("results do not depend on threads or on other points of a call", {
+test_that("results do not depend on threads or on the other points of a call", {
   fit <- gp(z ~ w, case, ~ a + b, given(), "vecchia", "none")
   new <- case[1:40, ] + 0.01
   at <- predict(fit, new, se.fit = TRUE, interval = "prediction")
@@ -129,7 +129,7 @@ test_that("results do not depend on threads or on other points of a call", {
   expect_identical(values[[3]], values[[1]])
 })
 
-test_that("a prediction far from observations is the trend, and one observation is enough for a fit", {
+test_that("a prediction far from observations is the trend, and a single observation is enough for a fit", {
   far <- data.frame(a = 100, b = 100, w = 0)
   fit <- gp(z ~ 1, case, ~ a + b, given(), "vecchia", "none")
   at <- predict(fit, far, se.fit = TRUE, interval = "confidence")
@@ -185,7 +185,7 @@ test_that("a likelihood can be interrupted", {
   expect_lt(result$seconds, 4)
 })
 
-test_that("many ranges have the derivatives and information of plain R, with each instruction set", {
+test_that("with many ranges, derivatives and information agree with plain R, with each instruction set", {
   points <- withr::with_seed(1, matrix(runif(500), 50))
   values <- withr::with_seed(2, matrix(rnorm(100), 50))
   ranges <- seq(0.5, 1.4, by = 0.1)

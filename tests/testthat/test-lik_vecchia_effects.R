@@ -12,7 +12,7 @@ new_plots <- data.frame(a = c(0.2, 0.7, 0.4, 0.5), b = c(0.3, 0.6, 0.1, 0.1), w 
 plot_effects <- function() random_effect(~ 1 | g, 0.7) + random_effect(~ 0 + w | h, 0.4) + nugget(0.05)
 given_plots <- function() matern(3/2, 1.3, 0.4) + plot_effects()
 
-# A fit by all other observations as neighbours, and by the exact method.
+# A fit with all other observations as neighbours, and a fit by the exact method.
 both_fits <- function(...) {
   list(exact = gp(..., method = "exact"), vecchia = gp(..., method = "vecchia", neighbours = 89))
 }
@@ -57,7 +57,7 @@ test_that("smooths, groups, weights, known noise and offsets agree with the exac
   expect_same_fits(again)
 })
 
-test_that("the likelihood agrees with plain R with the same neighbours, and its gradient is its derivative", {
+test_that("the likelihood agrees with plain R with the same neighbours, and its gradient with differences", {
   fit <- gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 5)
   likelihood <- \(reml) kernops:::likelihood_for(fit$data, fit$model, replace(fit$how, "reml", reml))
   theta <- unname(fit$theta)
@@ -77,7 +77,7 @@ test_that("the likelihood agrees with plain R with the same neighbours, and its 
   }
 })
 
-test_that("the information is the average one of the exact method", {
+test_that("the information is the average information of the exact method", {
   fit <- gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 89)
   theta <- unname(fit$theta)
   for (profile in c(FALSE, TRUE)) {
@@ -127,7 +127,7 @@ test_that("means over blocks, sums and joint predictions agree with the exact me
   expect_no_error(summary(few))
 })
 
-test_that("draws have the covariance of the model and of the data", {
+test_that("draws have the covariance of the model, and given the data the conditional covariance", {
   fit <- gp(z ~ 0, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 89)
   for (conditional in c(FALSE, TRUE)) {
     draws <- simulate(fit, 4000, seed = 1, newdata = new_plots, conditional = conditional)
@@ -141,7 +141,7 @@ test_that("draws have the covariance of the model and of the data", {
   expect_lt(max(abs(rowMeans(draws) - predict(fit, new_plots))), 0.1)
 })
 
-test_that("method \"auto\" chooses this likelihood for many observations", {
+test_that("method \"auto\" selects this likelihood for many observations", {
   fit <- gp(z ~ w + (1 | g), plots, ~ a + b, exact_limit = 50)
   expect_identical(fit$method, "vecchia")
   many <- data.frame(plots, k = factor(seq_len(90)))
@@ -155,7 +155,7 @@ test_that("sparse products check their input", {
   expect_error(kernops:::effects_gram(rows, matrix(2L, 1, 2), matrix(1, 1, 2), 1L, 1L), "a column is out of range")
 })
 
-test_that("a GPU has the likelihood of the CPU", {
+test_that("the likelihood on a GPU agrees with the CPU", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   fits <- lapply(c("cpu", "cuda"), \(backend) {
     gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 8, backend = backend)
@@ -168,7 +168,7 @@ test_that("a GPU has the likelihood of the CPU", {
   expect_equal(joint[[2]], joint[[1]], tolerance = 1e-7)
 })
 
-test_that("standard errors of variances given all neighbours agree with the exact method", {
+test_that("standard errors of variances with all neighbours agree with the exact method", {
   withr::local_seed(2)
   d <- data.frame(a = runif(90), b = runif(90), x = rnorm(90), g = factor(rep(1:9, 10)))
   field <- drop(crossprod(chol(exp(-as.matrix(dist(d[1:2])) / 0.2) + diag(1e-9, 90)), rnorm(90)))

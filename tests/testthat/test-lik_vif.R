@@ -1,4 +1,4 @@
-# Vecchia-inducing-points approximations against plain R, from their definition, and against the exact method.
+# Vecchia-inducing-points (VIF) approximations, against their definition in plain R and against the exact method.
 
 case <- local({
   withr::local_seed(5)
@@ -10,7 +10,7 @@ vif <- function(formula = z ~ w, covariance = matern(5/2, 1.3, c(0.4, 0.6)) + nu
      ordering = ordering)
 }
 
-# The covariance of the field at points u, as text says: variance, ranges.
+# The Matern 5/2 covariance between the points u and v; theta contains the variance and the ranges.
 matern_of <- function(u, v, theta) {
   h <- outer(seq_len(nrow(u)), seq_len(nrow(v)), Vectorize(\(i, j) {
     sqrt(sum(((u[i, ] - v[j, ]) / theta[2:3])^2))
@@ -19,7 +19,7 @@ matern_of <- function(u, v, theta) {
   theta[[1]] * (1 + h + h^2 / 3) * exp(-h)
 }
 
-# The covariance of observations, and of the field at new points, each with its neighbours, as the approximation has it.
+# The covariance of the observations at u in a VIF approximation with inducing points z, from its definition.
 oracle_vif <- function(u, z, theta, noise, neighbours) {
   Z <- matern_of(z, z, theta)
   diag(Z) <- diag(Z) * (1 + 1e-12)
@@ -63,7 +63,7 @@ test_that("with all observations as inducing points or as neighbours, the fit is
   }
 })
 
-test_that("the gradient agrees with differences, profiled or not", {
+test_that("the gradient agrees with differences, with and without profiling", {
   covariances <- list(matern(5/2, 1.3, c(0.4, 0.6)) + nugget(0.05), matern(3/2, 1, 0.4) + linear(0.3) + nugget(0.1),
                       covariance("s * Exp(-SqDist(x, y) / r)", c(s = 1.3, r = 0.2)) + nugget(0.05))
   for (covariance in covariances) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
@@ -80,12 +80,12 @@ test_that("the gradient agrees with differences, profiled or not", {
   }
 })
 
-test_that("the information is the average one of the dense matrix", {
+test_that("the information is the average information of the dense matrix", {
   fit <- vif()
   theta <- unname(fit$theta)
   p <- points_of_fit(fit)
   X <- model.matrix(~ w, case)
-  sets <- earlier_neighbours(scaled(p$u, theta), 9) # do not change with theta
+  sets <- earlier_neighbours(scaled(p$u, theta), 9) # sets that do not change with theta
   of <- \(theta) oracle_vif(p$u, p$z, theta, rep(theta[[4]], 70), sets)
   V <- of(theta)
   P <- solve(V) - solve(V, X) %*% solve(t(X) %*% solve(V, X), t(solve(V, X)))
@@ -174,7 +174,7 @@ test_that("with all neighbours, each layout of the data agrees with the exact me
   }
 })
 
-test_that("fits of few neighbours to several variables, groups and replicates are near the exact ones", {
+test_that("fits with few neighbours to several variables, groups and replicates are near exact fits", {
   data <- transform(rbind(case, case), g = factor(rep(1:2, each = 70)))
   data$z <- data$z + withr::with_seed(1, rnorm(140, sd = 0.1))
   data$half <- data$z / 2 + withr::with_seed(2, rnorm(140, sd = 0.2))
@@ -190,14 +190,14 @@ test_that("fits of few neighbours to several variables, groups and replicates ar
   near(cbind(z, half) ~ 1, covariance = lmc(matern(5/2), nugget()))
 })
 
-test_that("means of transformed responses are unbiased as those of the exact method", {
+test_that("means of transformed responses are unbiased, as by the exact method", {
   new <- data.frame(a = c(0.1, 0.5), b = c(0.3, 0.2), w = c(-1, 0))
   of <- function(...) vif(exp(z) ~ w, transform = "log", ...)
   expect_equal(predict(of(m = 69), new, se.fit = TRUE, interval = "prediction"),
                predict(of(method = "exact"), new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-7)
 })
 
-test_that("draws have the moments of predictions, or of the prior", {
+test_that("draws have the moments of predictions, or those of the prior", {
   new <- data.frame(a = c(0.1, 0.12, 0.77), b = c(0.3, 0.3, 0.9), w = 0)
   fit <- vif(m = 30)
   draws <- as.matrix(simulate(fit, 4000, 1, new))
@@ -209,7 +209,7 @@ test_that("draws have the moments of predictions, or of the prior", {
   expect_equal(cov(t(prior)), expected, tolerance = 0.1, ignore_attr = TRUE)
 })
 
-test_that("bits do not depend on the number of threads", {
+test_that("results have the same bits for any number of threads", {
   new <- data.frame(a = runif(20), b = runif(20), w = 0)
   answers <- function(threads) {
     local_kernops(threads = threads)
@@ -233,7 +233,7 @@ test_that("estimates agree with the exact method where the low-rank part explain
   expect_output(print(fit), "(ML, vif)", fixed = TRUE)
 })
 
-test_that("inducing points are the first ones of the maximum-minimum ordering, with each ordering of the neighbours", {
+test_that("inducing points are the first points of the max-min ordering, whatever the ordering of the neighbours", {
   for (ordering in c("maxmin", "given", "coordinate")) {
     fit <- vif(inducing = 9, m = 5, ordering = ordering)
     inducing <- kernops:::fitted_vif(fit)$sets$inducing

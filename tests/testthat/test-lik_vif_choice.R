@@ -1,4 +1,4 @@
-# The method that `method = "auto"` chooses between Vecchia's approximation and VIF.
+# The choice of `method = "auto"` between Vecchia's approximation and Vecchia-inducing-points (VIF) approximations.
 
 draws_of <- function(n, d, covariance, seed = 1) {
   withr::local_seed(seed)
@@ -13,7 +13,7 @@ chosen <- function(data, covariance, method = "auto", estimate = "none", ...) {
   gp(y ~ 0, data, coords, covariance, method, estimate, exact_limit = 100, neighbours = 10, inducing = 60, ...)
 }
 
-test_that("smooth fields and many inputs use inducing points if neighbours are not enough", {
+test_that("smooth fields and many inputs use inducing points if neighbours do not suffice", {
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   expect_equal(chosen(draws_of(400, 2, smooth), smooth)$method, "vif")
   many <- matern(3/2, 1, 8) + nugget(0.001)
@@ -23,10 +23,10 @@ test_that("smooth fields and many inputs use inducing points if neighbours are n
   expect_output(print(free), "vif")
 })
 
-test_that("other fits keep Vecchia's approximation", {
+test_that("other fits use Vecchia's approximation", {
   rough <- exponential(1, 0.2) + nugget(0.01)
   expect_equal(chosen(draws_of(400, 2, rough), rough)$method, "vecchia")
-  noisy <- matern(5/2, 1, 0.1) + nugget(1) # smooth, but neighbours are enough
+  noisy <- matern(5/2, 1, 0.1) + nugget(1) # a smooth field for which neighbours suffice
   expect_equal(chosen(draws_of(400, 2, noisy), noisy)$method, "vecchia")
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   data <- draws_of(400, 2, smooth)
@@ -35,7 +35,7 @@ test_that("other fits keep Vecchia's approximation", {
   expect_equal(chosen(data, squared_exponential(1, 0.4), family = poisson())$method, "vecchia")
 })
 
-test_that("the chosen fit agrees with its method", {
+test_that("the automatic fit agrees with a fit by the chosen method", {
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   data <- draws_of(400, 2, smooth)
   free <- squared_exponential() + nugget()
@@ -47,7 +47,7 @@ test_that("the chosen fit agrees with its method", {
   expect_equal(predict(auto, new), predict(asked, new), tolerance = 1e-5)
 })
 
-test_that("more neighbours are used if they are enough, unless the user sets the number", {
+test_that("more neighbours are used if these suffice, unless the user sets the number", {
   data <- draws_of(400, 2, matern(5/2, 1, 0.3) + nugget(0.01))
   fit_with <- function(..., data = NULL) {
     gp(y ~ 0, data, ~ V1 + V2, matern(5/2, 1, 0.3) + nugget(0.01), estimate = "none", exact_limit = 100, ...)
@@ -63,7 +63,7 @@ test_that("more neighbours are used if they are enough, unless the user sets the
   expect_equal(update(fit, neighbour_tol = 2e-5)$vecchia$m, 120)
 })
 
-test_that("VIF is a candidate while its factors fit into memory", {
+test_that("VIF is a candidate only if its factors fit into memory", {
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   fit <- gp(y ~ 0, draws_of(200, 2, smooth), ~ V1 + V2, smooth, "vecchia", "none", inducing = 50)
   methods <- \(largest) vapply(kernops:::neighbour_candidates(fit$data, fit$model, fit$how, largest = largest),
@@ -72,7 +72,7 @@ test_that("VIF is a candidate while its factors fit into memory", {
   expect_equal(methods(200 * 50 - 1), c("vecchia", "vecchia"))
 })
 
-test_that("the choice is made beside effects, too, for the field alone", {
+test_that("for a model with random effects, the method is chosen by the field alone", {
   withr::local_seed(8)
   d <- data.frame(matrix(runif(5 * 500), 500), g = sample(1:8, 500, TRUE))
   d$z <- sin(3 * d$X1) + d$X2^2 + d$X3 * d$X4 + rnorm(8)[d$g] + rnorm(500, sd = 0.05)
@@ -83,14 +83,14 @@ test_that("the choice is made beside effects, too, for the field alone", {
   exact <- update(fit, method = "exact")
   expect_lt(abs(fit$loglik - exact$loglik), 1)
   expect_true(auto(neighbour_tol = 1)$method == "vecchia")
-  # noise alone has no choice
+  # noise alone always uses Vecchia's approximation
   expect_identical(gp(z ~ 1, d, covariance = random_effect(~ 1 | g) + nugget(), exact_limit = 50)$method, "vecchia")
-  # Vecchia's approximation with the number of neighbours that was chosen
+  # the chosen number of neighbours gives the same fit
   chosen <- auto(neighbour_tol = 2e-3)
   expect_equal(chosen$loglik, auto(method = chosen$method, neighbours = chosen$vecchia$m)$loglik, tolerance = 1e-4)
 })
 
-# Mean logarithms of conditional standard deviations, by Cholesky factors.
+# The mean of log(sd / exact sd) over the conditional standard deviations, by Cholesky factors.
 oracle_loss <- function(K, neighbours) {
   exact <- diag(chol(K))
   sd <- vapply(seq_along(exact), \(i) {
@@ -124,7 +124,7 @@ test_that("the expected loss agrees with dense matrices, with and without induci
                tolerance = 0.5)
 })
 
-test_that("the change of many observations by twice as many neighbours agrees with the expected loss", {
+test_that("for many observations, the change by doubling the neighbours agrees with the expected loss", {
   limit <- kernops:::compared_points
   withr::defer(utils::assignInNamespace("compared_points", limit, "kernops"))
   utils::assignInNamespace("compared_points", 100, "kernops")
@@ -140,7 +140,7 @@ test_that("the change of many observations by twice as many neighbours agrees wi
   expect_output(print(fit), "poor")
 })
 
-test_that("new points of many inputs have as many neighbours as change predictions, at most 240", {
+test_that("new points with many inputs have as many neighbours as still change predictions, at most 240", {
   rough <- matern(3/2, 1, 1) + nugget(1e-3)
   data <- draws_of(400, 4, rough)
   for (method in c("vif", "vecchia")) {

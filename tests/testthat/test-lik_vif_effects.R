@@ -20,7 +20,7 @@ effects_of_farms <- function(u = farms, v = farms) {
   0.7 * outer(u$g, v$g, `==`) + outer(u$h, v$h, `==`) * (cbind(1, u$w) %*% S %*% t(cbind(1, v$w)))
 }
 
-test_that("the likelihood agrees with the dense matrix of the definition, and its gradient is its derivative", {
+test_that("the likelihood agrees with the dense matrix of the definition, and its gradient with differences", {
   fit <- by_vif(z ~ w, farms, ~ a + b, given_farms(), neighbours = 6)
   theta <- unname(fit$theta)
   for (reml in c(FALSE, TRUE)) {
@@ -54,7 +54,7 @@ test_that("predictions agree with dense kriging", {
   expect_equal(ours$se.fit^2, expected$variance, tolerance = 1e-6, ignore_attr = TRUE)
 })
 
-# Results of a fit by all neighbours equal those of the exact method.
+# Expects that a fit with all neighbours agrees with the exact method.
 expect_vif_exact <- function(..., newdata = new_farms, tolerance = 1e-6) {
   exact <- gp(..., method = "exact", estimate = "none")
   vif <- by_vif(...)

@@ -1,13 +1,13 @@
-# Long vectors on every backend, of the lengths at which another kernel is used, also far from the origin, for few
-# points and for enough points for panels.
+# Long vectors on every backend, with lengths around those at which another kernel is used, also far from the origin,
+# for few points and for enough points to use panels.
 
-# exact in float32: 14 bits before the point and 10 behind it
+# exact in float32: 14 bits before the binary point and 10 bits after it
 points <- \(n, D, offset) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 
 for (D in c(20, 64, 100, 128, 160, 200, 256, 512, 784, 1024, 2048)) {
-  test_that(paste("values, gradients, softmax and neighbours are right, and come again, D =", D), {
+  test_that(paste("values, gradients, softmax and neighbours are right and repeatable, D =", D), {
     withr::local_seed(D)
     for (size in list(c(67, 75), c(523, 1060))) for (offset in c(0, 1e4)) {
       x <- points(size[1], D, offset)

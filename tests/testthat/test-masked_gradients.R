@@ -1,19 +1,20 @@
-# Gradients where a branch is not taken, and at the zeros of distances: zero times infinity is zero.
+# Gradients of masked values, and gradients of distances at zero: the product of a zero and an infinite derivative must
+# be zero.
 
-# The sum of one term: f(x), put into a template that reads the switch m.
+# An operator with a single term: f(x), inserted into a template that selects by m.
 masked_operator <- function(kernel, f, template) {
   formula <- sprintf("Sum_Reduction((%s) * w, 1)", sprintf(template, f))
   kernel(formula, c("x = Vi(1)", if (grepl("\\bm\\b", formula)) "m = Vi(1)", "w = Vj(1)"))
 }
 
-# First and second derivatives by x of the operator, at each row.
+# The first and second derivatives of the operator in x, for each row.
 slopes_of <- function(op, input) {
   by_x <- keops_grad(op, "x")
   one <- matrix(1, length(input[[1]]))
   list(by_x(c(input, list(one))), keops_grad(by_x, "x")(c(input, list(one, one))))
 }
 
-# Each formula of x, with a place where its value or derivative is infinite or NaN, and an ordinary place.
+# For each formula, a value of x at which the formula or its derivative is infinite or NaN, and an ordinary value.
 singular <- list(
   "Log(x)" = c(0, 0.5), "Log2(x)" = c(0, 0.5), "Log10(x)" = c(-1, 0.5), "Log1p(x)" = c(-1, 0.5),
   "XLogX(x)" = c(0, 0.5), "Sqrt(x)" = c(-1, 0.5), "Rsqrt(x)" = c(-1, 0.5), "Inv(x)" = c(0, 0.5), "3 / x" = c(0, 0.5),
@@ -34,8 +35,8 @@ singular <- list(
   "Sum(MatMult(Concat(Inv(x), x), Concat(x, Log(x)), 2))" = c(0, 0.5)
 )
 
-# Derivatives are graphs of operations that all backends have, so the CPU suffices for these many.
-for (f in names(singular)) test_that(paste("the derivatives of a masked value are those of the branch:", f), {
+# Derivatives are graphs of operations that all backends have, so that the CPU suffices for these many cases.
+for (f in names(singular)) test_that(paste("the derivatives of a masked value are those of the selected branch:", f), {
   place <- singular[[f]]
   for (precision in c("float64", "float32")) {
     kernel <- \(...) keops_kernel(..., precision = precision, backend = "cpu")
@@ -54,7 +55,7 @@ for (f in names(singular)) test_that(paste("the derivatives of a masked value ar
   }
 })
 
-test_that("the branch that is not selected has no derivative, for each operation that selects", {
+test_that("for each operation that selects, the branch that is not selected does not contribute to derivatives", {
   cases <- list(
     list("Max2(Log(x), -3)", c(0, 0.5), c(0, 2)), list("Min2(4, Inv(x))", c(0, 0.5), c(0, -4)),
     list("ReLU(2 + Log(x))", c(0, 0.5), c(0, 2)), list("Clamp(Log(x), -1, 1)", c(0, 0.5), c(0, 2)),
@@ -65,7 +66,7 @@ test_that("the branch that is not selected has no derivative, for each operation
     list("x * XLogX(x)", c(0, 0.5), c(0, log(0.5) + 0.5)), list("Powf(x, 0.3) * x", c(0, 0.5), c(0, 1.3 * 0.5^0.3)),
     list("Step(x - 0.1) * XLogX(x)", c(0, 0.5), c(0, log(0.5) + 1)),
     list("Mask(And(0 < x, x < 1), Log(x)) * Mask(0 < x, 1 / x)", c(0, 0.5), c(0, 4 - 4 * log(0.5))),
-    # the condition inside a branch that is not taken is NaN
+    # within the branch that is not selected, the condition is NaN
     list("IfElse(x - 0.1, IfElse(Log(x) * 0, x * x, 1), 0)", c(0, 0.5), c(0, 1)),
     list("IfElse(x - 0.1, Max2(Log(x) + Inv(x), -9), 0)", c(0, 0.5), c(0, -2)),
     list("Exp(-IfElse(x - 0.1, Inv(x), 0))", c(0, 0.5), c(0, 4 * exp(-2))),
@@ -79,7 +80,7 @@ test_that("the branch that is not selected has no derivative, for each operation
   })
 })
 
-test_that("entries of vectors are masked one by one", {
+test_that("entries of vectors are masked separately", {
   v <- rbind(c(0, 0.5, 2), c(1, 0, 0))
   gradient <- \(kernel, f) keops_grad(kernel(sprintf("Sum_Reduction((%s) * w, 1)", f), c("v = Vi(3)", "w = Vj(1)")),
                                       "v")(list(v, 1, c(1, 1)))
@@ -97,7 +98,7 @@ test_that("entries of vectors are masked one by one", {
   })
 })
 
-test_that("a pair potential without its self-pairs has gradients and Hessians, by points and by parameters", {
+test_that("a pair potential without self-pairs has finite gradients and Hessians, in points and in parameters", {
   withr::local_seed(3)
   x <- uniform(6, 3)
   potential <- \(x, p) sum(apply(as.matrix(dist(x))^2, 1, \(q) sum(q[q > 0]^-p[1] * exp(-p[2] * q[q > 0]))))
@@ -120,7 +121,7 @@ test_that("a pair potential without its self-pairs has gradients and Hessians, b
   })
 })
 
-test_that("a zero without a mask does not change second derivatives", {
+test_that("a factor of zero that is not a mask does not change second derivatives", {
   for (f in c("IfElse(m, Square(Log(x)), 0)", "(0 < m) * Square(Log(x))", "Mask(0 < m, Log(x) * Log(x))")) {
     slopes <- slopes_of(masked_operator(keops_kernel, f, "%s"), list(c(1, 0.5), c(1, 1), 1))
     expect_close(slopes[[2]], cbind(c(2, 8 * (1 - log(0.5)))), info = f)
@@ -154,7 +155,7 @@ test_that("reductions of masked values have finite gradients", {
   })
 })
 
-test_that("symbolic matrices, derivatives in formulas and objectives see no masked infinity", {
+test_that("masks work in symbolic matrices, in derivatives within formulas and in objectives", {
   withr::local_seed(5)
   x <- uniform(7, 2)
   D <- sqdist(Vi(x), Vj(x))
@@ -167,7 +168,7 @@ test_that("symbolic matrices, derivatives in formulas and objectives see no mask
   expect_equal(value_of("Sum(GradMatrix(IfElse(Sum(x) - 1, Log(x), 0), x))", x = c(0, 0)), 0)
 })
 
-# Differentiable functions of distances at coincident points: each with its derivative by the distance r.
+# Functions of distances that are differentiable at coincident points, each with its derivative in the distance r.
 of_distance <- list(
   "Powf(SqDist(x, y), 0.75)" = \(r) 1.5 * r^0.5, "SqDist(x, y)^0.6" = \(r) 1.2 * r^0.2,
   "Powf(SqDist(x, y), p)" = \(r) 1.4 * r^0.4, "(p * SqDist(x, y))^0.6" = \(r) 0.7^0.6 * 1.2 * r^0.2,
@@ -185,7 +186,7 @@ of_distance <- list(
   "Powf(1 - Cos(Norm2(x - y)), 0.75)" = \(r) 0.75 * (1 - cos(r))^-0.25 * sin(r),
   "Powf(SqDist(Elem(x, 0), Elem(y, 0)) + Square(Elem(x, 1) - Elem(y, 1)), 0.75)" = \(r) 1.5 * r^0.5
 )
-for (f in names(of_distance)) test_that(paste("coincident points have the limit of the gradient:", f), {
+for (f in names(of_distance)) test_that(paste("the gradient at coincident points is its limit:", f), {
   withr::local_seed(sum(utf8ToInt(f)))
   x <- uniform(5, 2)
   r <- as.matrix(dist(x))
@@ -201,7 +202,7 @@ for (f in names(of_distance)) test_that(paste("coincident points have the limit 
   })
 })
 
-test_that("second derivatives of powers at coincident points are right where they exist", {
+test_that("second derivatives of powers are right at coincident points if they exist", {
   at_0 <- function(f, p = numeric()) {
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), c("x = Vi(2)", "y = Vj(2)", if (length(p)) "p = Pm(1)"))
     input <- c(list(t(c(1, 2)), t(c(1, 2))), p)
@@ -217,14 +218,14 @@ test_that("second derivatives of powers at coincident points are right where the
   expect_identical(at_0("Powf(3 * SqDist(x, y), p)", 1), c(6, 0))
 })
 
-test_that("an infinite derivative that no mask covers stays infinite", {
+test_that("an infinite derivative without a mask stays infinite", {
   by_x <- \(f, x) c(keops_grad(masked_operator(keops_kernel, f, "%s"), "x")(list(x, 1, 1)))
   for (f in c("Powf(x, 0.3)", "Log(x)", "IfElse(x, Powf(x, 0.3), 0)", "Mask(x == 0, Powf(x, 0.3))"))
     expect_identical(by_x(f, 0), Inf, label = f)
   for (f in c("-XLogX(x)", "IfElse(1 - x, -XLogX(x), 0)")) expect_identical(by_x(f, 0), Inf, label = f)
 })
 
-test_that("formulas without masks have gradients without masks", {
+test_that("gradients of formulas without masks contain no masks", {
   for (f in c("Exp(-SqDist(x, y))", "Exp(-Norm2(x - y))", "Log(1 + SqDist(x, y))", "Powf(1 + SqDist(x, y), -0.7)",
               "Powf(SqDist(x, y), 1.5)", "(x | y)^-3")) {
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), c("x = Vi(3)", "y = Vj(3)"))

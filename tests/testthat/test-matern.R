@@ -1,5 +1,5 @@
 # Matern correlations of any smoothness, against mixtures of Gaussians in plain R: the correlation at distance d is the
-# mean of exp(-nu d^2 / (2 t)) over t of the gamma distribution with shape nu.
+# mean of exp(-nu d^2 / (2 t)), where t has the gamma distribution with shape nu.
 
 mean_over_gamma <- function(nu, f) {
   upper <- nu + 14 * sqrt(nu) + 40
@@ -18,7 +18,7 @@ test_that("Matern correlations of any smoothness, and their derivatives, agree w
   for (nu in c(1.7, 7.3, 15.8, 16.2, 30, 37.5, 50, 99, 101, 160, 2000)) {
     value <- matern_by_mixture(nu, distances)
     slope <- slope_by_mixture(nu, distances)
-    by_order <- 2 / nu^2 # its size
+    by_order <- 2 / nu^2 # the size of the correction
     curve <- \(nu) matern_by_mixture(nu, distances)
     order_slope <- (8 * (curve(nu * 1.01) - curve(nu * 0.99)) - (curve(nu * 1.02) - curve(nu * 0.98))) / (0.12 * nu)
     for_each_backend(function(kernel, precision) {
@@ -38,7 +38,7 @@ test_that("Matern correlations of any smoothness, and their derivatives, agree w
   }
 })
 
-test_that("the Matern correlation tends to the Gaussian, by terms of 1 / nu", {
+test_that("the Matern correlation tends to the Gaussian one, with differences of order 1 / nu", {
   for_each_backend(function(kernel, precision) {
     op <- kernel("Sum_Reduction(Matern(a, d) * w, 1)", c("a = Pm(1)", "d = Vi(1)", "w = Vj(1)"))
     beyond <- \(nu) drop(op(list(nu, distances, 1))) - exp(-distances^2 / 2)
@@ -49,7 +49,7 @@ test_that("the Matern correlation tends to the Gaussian, by terms of 1 / nu", {
   })
 })
 
-test_that("second derivatives of smooth Matern correlations agree with differences", {
+test_that("second derivatives of smooth Matern correlations agree with finite differences", {
   op <- keops_kernel("Sum_Reduction(Matern(a, Norm2(x - y)) * w, 1)",
                      c("a = Pm(1)", "x = Vi(2)", "y = Vj(2)", "w = Vj(1)"))
   withr::local_seed(1)
@@ -69,7 +69,7 @@ test_that("second derivatives of smooth Matern correlations agree with differenc
   }
 })
 
-test_that("special arguments of Matern correlations have their limits", {
+test_that("Matern correlations have their limits at special arguments", {
   for (declared in c("a = Pm(1)", "a = Vi(1)")) {
     value <- \(a, b, p = 0, q = 0) {
       op <- keops_kernel(sprintf("Sum_Reduction(MaternOrder(a, b, %d, %d) * w, 1)", p, q), c(declared, "b = Vi(1)",

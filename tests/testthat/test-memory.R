@@ -1,13 +1,13 @@
-# Shortage of memory, and memory of C++ that R's collector does not see.
+# Shortage of memory, and memory of C++ that R's garbage collector does not count.
 
-# Another function of the package for the rest of a test.
+# Replaces a function of the package for the rest of a test.
 local_function <- function(name, f, env = parent.frame()) {
   kept <- get(name, asNamespace("kernops"))
   withr::defer(utils::assignInNamespace(name, kept, "kernops"), env)
   utils::assignInNamespace(name, f, "kernops")
 }
 
-test_that("R's messages of a shortage become a kernops_memory_error that says the size", {
+test_that("R's messages about a shortage become a kernops_memory_error that states the size", {
   short <- function(message) report_shortage(stop(message))
   expect_error(short("cannot allocate vector of size 512.0 Mb"), "could not allocate 536.9 MB",
                class = "kernops_memory_error")
@@ -18,7 +18,7 @@ test_that("R's messages of a shortage become a kernops_memory_error that says th
   expect_error(short("vector memory limit of 16.0 Gb reached, see mem.maxVSize()"), class = "kernops_memory_error")
 })
 
-test_that("R's messages of a shortage are known in the language of the session", {
+test_that("R's messages about a shortage are recognised in the language of the session", {
   skip_if_not("de" %in% list.files(file.path(R.home(), "library", "translations")))
   skip_if(Sys.getlocale("LC_MESSAGES") %in% c("C", "POSIX"), "messages of this locale are not translated")
   for (language in c("de", "fr", "ja", "ru")) {
@@ -44,7 +44,7 @@ test_that("other errors, results and visibility pass unchanged", {
                "inner")
 })
 
-test_that("the error names the function that the user called", {
+test_that("the memory error names the function that the user called", {
   local_function("check_values", function(...) stop("cannot allocate vector of size 512.0 Mb"))
   users <- list2env(mget(c("seg_softmax", "seg_logsumexp"), asNamespace("kernops")), parent = globalenv())
   for (call in expression(seg_softmax(1:3, lengths = 3), seg_logsumexp(1:3, lengths = 3))) {
@@ -53,7 +53,7 @@ test_that("the error names the function that the user called", {
   }
 })
 
-test_that("every export and every method reports shortage of memory", {
+test_that("every export and every method reports a shortage of memory", {
   reports <- \(f) any(c("report_shortage", "UseMethod") %in% all.names(body(f)))
   namespace <- asNamespace("kernops")
   exported <- mget(getNamespaceExports(namespace), namespace, mode = "any", inherits = TRUE, ifnotfound = list(NULL))
@@ -63,12 +63,12 @@ test_that("every export and every method reports shortage of memory", {
   for (name in c("predict.gp", "simulate.gp", "as.matrix.LazyTensor")) expect_true(reports(get(name, namespace)))
   expect_true(reports(methods::getMethod("%*%", c("LazyTensor", "ANY"))))
   expect_true(reports(methods::getMethod("Ops", c("LazyTensor", "ANY"))))
-  expect_identical(rowSums(diag(2)), c(1, 1)) # the method of all other classes
+  expect_identical(rowSums(diag(2)), c(1, 1)) # the method of other classes is unchanged
 })
 
 # ---- plans
 
-test_that("plans of single calls are freed when the calls end, also by errors", {
+test_that("plans of single calls are freed when the calls end, also after errors", {
   freed <- 0
   local_function("seg_free", function(pointer) {
     freed <<- freed + 1
@@ -106,7 +106,7 @@ test_that("a plan that was freed is analysed again", {
   expect_error(seg_free(plan), class = "error")
 })
 
-# Growth of the process in MB over some calls, after the first one. R first collects earlier garbage.
+# The growth of the process in MB during some calls, after a first call and a garbage collection.
 growth <- function(call, times = 30) {
   skip_if_not(file.exists("/proc/self/statm"))
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer keeps freed memory")
@@ -118,7 +118,7 @@ growth <- function(call, times = 30) {
   resident() - before
 }
 
-test_that("calls do not leave memory of plans behind", {
+test_that("calls do not leak the memory of plans", {
   skip_on_cran()
   n <- 2e6
   v <- as.numeric(seq_len(n))
@@ -128,7 +128,7 @@ test_that("calls do not leave memory of plans behind", {
   expect_lt(growth(\() seg_reduce(v[1:1e6], lengths = rep(1, 1e6), op = "max")), 400)
 })
 
-test_that("R's collector frees dropped plans, although their memory is outside of R", {
+test_that("R's garbage collector frees dropped plans, although their memory is outside of R", {
   skip_on_cran()
   n <- 4e6
   g <- rep(c(3L, 1L, 2L), length.out = n)

@@ -1,4 +1,4 @@
-# Messages of the C++ core that no other test shows. tools/lint reports messages that are in no test or snapshot.
+# Messages of the C++ core that no other test shows. tools/lint reports messages that occur in no test or snapshot.
 
 test_that("mistakes in formulas are described", {
   compile <- function(formula, args = c("x = Vi(2)", "y = Vj(2)")) keops_kernel(formula, args)
@@ -28,7 +28,7 @@ test_that("deep and long formulas are refused", {
                "with its derivatives, the formula has more than", class = "kernops_formula_error")
 })
 
-test_that("messages about GPUs", {
+test_that("messages about GPUs are shown", {
   skip_without_gpu()
   op <- keops_kernel("Sum_Reduction(MatVecMult(a, x), 0)", c("a = Pm(4)", "x = Vi(2)"), backend = "cuda")
   expect_error(op(list(gpu_matrix(diag(2)), diag(2))),
@@ -46,7 +46,7 @@ test_that("messages about GPUs", {
                class = "kernops_input_error")
 })
 
-# No exported function can cause these: they guard the border against a mistake in R code.
+# No exported function can cause these errors, which protect the C++ core against mistakes in R code.
 test_that("the border checks the shapes of arguments from R", {
   one <- matrix(1)
   near <- matrix(c(0L, 1L), 1)

@@ -1,16 +1,16 @@
-# Every operation of oracle_ops against plain R: random sizes, arguments spread over Vi, Vj, Vi + Vj and Pm.
+# Every operation of oracle_ops, against plain R: random sizes, with arguments of the kinds Vi, Vj, Vi + Vj and Pm.
 
-# Operations without arguments, with lists, or with derivatives have separate tests.
+# Operations without arguments, with lists as arguments, or with derivatives have separate tests.
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
                   "Divergence", "Laplacian", "TraceOperator", "AdjointOperator")
 
-# Sums of terms of both signs, whose errors are those of the terms: the largest row tells the size of these.
+# Sums whose terms cancel: rounding errors have the size of the terms, which the largest row sum estimates.
 cancels <- "DiagSqDist"
 
-# Microseconds for each pair of the CPU, so fewer pairs.
+# Operations that take microseconds per pair on the CPU, and hence are tested with fewer pairs.
 slow <- c("BesselK", "BesselKOrder", "PowBesselKOrder", "PowBesselK", "MaternOrder", "Matern")
 
-# Sum over j of u_i w_j value, in plain R.
+# The sum over j of u_i w_j value, in plain R.
 sum_in_R <- function(value, u, w) {
   vapply(seq_len(ncol(value)), \(k) drop(u * matrix(value[, k], length(u)) %*% w), drop(u))
 }
@@ -20,7 +20,7 @@ test_that("every operation has a line in the oracle", {
 })
 
 for (name in names(oracle_ops)) {
-  test_that(paste(name, "has the values of plain R"), {
+  test_that(paste(name, "agrees with plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
     u <- uniform(300)
     w <- uniform(if (name %in% slow) 100 else 300, low = 0.25)
@@ -37,7 +37,7 @@ for (name in names(oracle_ops)) {
     }
   })
 
-  if (length(oracle_ops[[name]]$domains)) test_that(paste(name, "has the gradient of plain R"), {
+  if (length(oracle_ops[[name]]$domains)) test_that(paste(name, "has a gradient that agrees with plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
     u <- uniform(3)
     w <- uniform(4)
@@ -59,7 +59,7 @@ for (name in names(oracle_ops)) {
   })
 }
 
-# Derivatives of derivatives are graphs of the operations above, which all backends have: the CPU suffices.
+# Derivatives of derivatives are graphs of the operations above, which all backends have, so that the CPU suffices.
 for (name in names(oracle_ops)) if (length(oracle_ops[[name]]$domains)) {
   test_that(paste(name, "has second derivatives, and derivatives in formulas that agree with each other"), {
     withr::local_seed(sum(utf8ToInt(name)))
@@ -107,7 +107,7 @@ test_that("IndexI() and IndexJ() count rows and columns from 1", {
   })
 })
 
-test_that("special points have the values that the help page promises", {
+test_that("operations at special points have the values that the help page promises", {
   promised <- list(
     list("Rsqrt(x)", 0, 0), list("XLogX(x)", 0, 0), list("SinXDivX(x)", 0, 1),
     list("SphericalBesselJ(x, 0)", 0, 1),
@@ -140,11 +140,11 @@ test_that("special points have the values that the help page promises", {
   }
 })
 
-# A NaN in any argument gives NaN, except for operations that select entries or pad them with zeros.
+# A NaN in any argument gives NaN, except in these operations, which select entries or pad entries with zeros.
 keeps_numbers <- c("IsNaN", "IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex",
                    "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")
-# One formula for each operation with a separate test, and its arguments.
+# A formula and arguments for each operation that has a separate test.
 nan_apart <- list(
   BSpline = list("BSpline(a, b, 1)", a = 0:3, b = 1.5),
   TensorDot = list("TensorDot(a, b, [2,2], [2,2], [1], [0])", a = 1:4, b = 1:4),
@@ -158,7 +158,7 @@ nan_apart <- list(
   AdjointOperator = list("AdjointOperator(3 * a, a, a)", a = 1:2)
 )
 
-# value(input) in R, formula and input, with sizes of 2
+# A case of sizes 2: the formula, the input, and value(input) in plain R.
 nan_case <- function(name) {
   if (name %in% names(nan_apart)) return(list(formula = nan_apart[[name]][[1]], input = nan_apart[[name]][-1]))
   op <- oracle_ops[[name]]
@@ -171,7 +171,7 @@ nan_case <- function(name) {
 }
 
 for (name in unique(keops_ops()$name[grepl("[abc]|f", keops_ops()$arguments)])) {
-  test_that(paste("NaN passes through every operation of its argument:", name), {
+  test_that(paste("NaN in an argument gives NaN:", name), {
     expect(name %in% c(names(oracle_ops), names(nan_apart)), paste("there is no case for", name))
     withr::local_seed(sum(utf8ToInt(name)))
     case <- nan_case(name)
@@ -191,7 +191,7 @@ for (name in unique(keops_ops()$name[grepl("[abc]|f", keops_ops()$arguments)])) 
   })
 }
 
-test_that("gradients at special points have the documented value, not NaN", {
+test_that("gradients at special points have the documented value instead of NaN", {
   by_x <- function(formula, x) {
     op <- keops_kernel(sprintf("Sum_Reduction(%s * w, 1)", formula), c("x = Vi(1)", "w = Vj(1)"))
     as.vector(keops_grad(op, "x")(list(x = x, w = 1, eta = 1)))
@@ -220,7 +220,7 @@ test_that("Mod is exact and within its range for numbers of any size", {
   expect_identical(value_of("Mod(x, 0, 0)", x = 5), NaN)
 })
 
-test_that("gradients of moduli and angles are right where squares overflow or underflow", {
+test_that("gradients of moduli and angles are right if squares overflow or underflow", {
   for_each_backend(function(kernel, precision) {
     args <- c("x = Vi(2)", "w = Vj(1)")
     for (scale in list(float64 = c(1, 1e160, 1e-170), float32 = c(1, 1e20, 1e-24))[[precision]]) {

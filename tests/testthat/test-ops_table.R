@@ -1,6 +1,6 @@
 ops <- keops_ops()
 
-test_that("the table of operations has one row for each operation, in words", {
+test_that("the table of operations describes each operation in one row", {
   expect_s3_class(ops, "data.frame")
   expect_named(ops, c("name", "group", "arguments", "size", "meaning", "gradient"))
   expect_true(all(vapply(ops, is.character, NA)))
@@ -10,17 +10,17 @@ test_that("the table of operations has one row for each operation, in words", {
   expect_gt(nrow(ops), 80)
 })
 
-test_that("an operation has several rows only where its sizes choose between formulas", {
+test_that("an operation has several rows only if its sizes select between formulas", {
   expect_setequal(ops$name[duplicated(ops$name)], c("Scalprod", "SqDist", "WeightedSqNorm", "BSpline"))
 })
 
-test_that("the table has its rows from the definition that the engine compiles", {
+test_that("the rows of the table agree with the definition that the engine compiles", {
   definition <- readLines(system.file("include", "kernops", "ops.def", package = "kernops"))
   row <- "^(OP|FORMULA|LEAF|BUILT)\\( *([A-Za-z0-9_]+),.*"
   expect_identical(ops$name, sub(row, "\\2", grep(row, definition, value = TRUE)))
 })
 
-test_that("every vector argument has its gradient in the tables, in the formula language", {
+test_that("each vector argument has its gradient in the tables, as a formula", {
   expect_identical(ops$gradient[ops$name == "Exp"], "Exp(a) * g")
   check_gradients <- function(table, vectors) for (row in which(nzchar(table$gradient))) {
     arguments <- trimws(strsplit(table$arguments[[row]], ",")[[1]])
@@ -31,7 +31,7 @@ test_that("every vector argument has its gradient in the tables, in the formula 
   check_gradients(keops_reductions(), c("f", "w"))
 })
 
-test_that("every name of the table is known to the parser", {
+test_that("the parser knows every name of the table", {
   complaint <- function(name) {
     wrong_arity <- sprintf("Sum_Reduction(%s(x, x, x, x, x, x, x, x, y), 1)", name)
     build <- \() keops_kernel(wrong_arity, c("x = Vi(1)", "y = Vj(1)"))
@@ -41,11 +41,11 @@ test_that("every name of the table is known to the parser", {
   expect_match(complaint("Nonsense"), "there is no operation")
 })
 
-test_that("the table of reductions has its rows from the definition that the engine compiles", {
+test_that("the rows of the table of reductions agree with the definition that the engine compiles", {
   reductions <- keops_reductions()
   expect_named(reductions, c("name", "arguments", "size", "meaning", "gradient"))
   definition <- readLines(system.file("include", "kernops", "reductions.def", package = "kernops"))
   row <- "^REDUCTION\\( *([A-Za-z_]+),.*"
-  # what no formula may name stands last
+  # the last reduction is one that formulas cannot name
   expect_identical(c(reductions$name, "Store"), sub(row, "\\1", grep(row, definition, value = TRUE)))
 })

@@ -1,4 +1,5 @@
-# The vector mathematics against R's libm over the whole range, for every instruction set of the machine.
+# The vectorised mathematical functions, against R's libm over the whole range, for every instruction set of the
+# machine.
 
 edges <- function(precision) {
   digits <- c(float64 = 52, float32 = 23)[[precision]]
@@ -9,7 +10,7 @@ edges <- function(precision) {
   huge <- c(1e5, 2^22 + 0.5, 1e8, 1e15, 1e22, 1e30, largest, Inf)
   c(tiny, thresholds, huge, -tiny, -thresholds, -huge, NaN)
 }
-# Spread over the exponents, over the turns of sin and cos, and around 1.
+# Numbers spread over all exponents, over the period of sin and cos, and around 1.
 spread <- function(n) {
   around_1 <- 1 + rnorm(n) * 2^runif(n, -50, 0)
   c(rnorm(n) * 2^runif(n, -40, 40), runif(n, -750, 750), around_1, 2^runif(n, -1074, 1023))
@@ -21,7 +22,7 @@ to_single <- function(x) {
   ifelse(abs(rounded) >= 2^128, sign(x) * Inf, rounded)
 }
 
-# The distance of two numbers in units of the last place of the second; 0 for the same infinity or both NaN.
+# The distance of two numbers in units of the last place of `expected`; 0 for equal infinities and for two NaN.
 ulps <- function(actual, expected, precision) {
   digits <- c(float64 = 52, float32 = 23)[[precision]]
   lowest <- c(float64 = -1074, float32 = -149)[[precision]]
@@ -43,12 +44,12 @@ functions <- list(
   Sqrt = sqrt, Rsqrt = \(x) ifelse(x == 0, 0, 1 / sqrt(x))
 )
 
-# All lanes of a tile, and the few left over: along the rows alone, and inside the loop over a single column.
+# The formulas use full SIMD packs and the remaining lanes, in a pass along the rows and in a loop over a single column.
 formulas <- c("Max_Reduction(%s(x) * y, 1)", "Max_Reduction(%s(x * y), 1)")
 xy <- c("x = Vi(1)", "y = Vj(1)")
 
 for (name in names(functions)) for (precision in c("float64", "float32")) {
-  test_that(paste(name, "is R's within 2 units of the last place in", precision), {
+  test_that(paste(name, "agrees with R within 2 units of the last place in", precision), {
     withr::local_seed(1)
     x <- c(edges(precision), spread(20000))
     if (precision == "float32") x <- to_single(x)
@@ -72,7 +73,7 @@ test_that("zeros keep their sign", {
 })
 
 for (precision in c("float64", "float32")) {
-  test_that(paste("Powf is R's ^ within 2 units of the last place in", precision), {
+  test_that(paste("Powf agrees with ^ of R within 2 units of the last place in", precision), {
     withr::local_seed(2)
     rounded <- if (precision == "float32") to_single else identity
     bases <- c(0, 0.5, 1, 2, -1, -2, -0.5, 3, 1e30, 1e300, 1e-300, 5e-324, Inf, -Inf, NaN)
@@ -91,7 +92,8 @@ for (precision in c("float64", "float32")) {
   })
 }
 
-# Arguments of all signs and sizes; of orders of Bessel functions, those that take no loop of millions.
+# Arguments of all signs and sizes; orders of Bessel functions are limited to those that need no loop of millions of
+# steps.
 test_that("instruction sets agree within 2 units of the last place in every operation on numbers", {
   withr::local_seed(3)
   ops <- subset(keops_ops(), group %in% c("arithmetic", "elementwise", "special functions"))

@@ -1,11 +1,11 @@
-# The grammar of formulas. R reads the same infix language, so R evaluates the formulas as the oracle.
+# The grammar of formulas. R has the same infix notation, so that the oracle evaluates formulas in R.
 
 scalars <- list(a = 2.5, b = -1.25, c = 3, d = 0.5)
 dot_product <- list2env(list(`|` = `*`), parent = baseenv())
 worth_in_R <- \(formula) as.numeric(eval(str2lang(formula), scalars, dot_product))
 worth <- \(formula) do.call(value_of, c(list(formula), scalars[all.vars(str2lang(formula))]))
 
-test_that("numbers are exact decimals", {
+test_that("decimal numbers are parsed exactly", {
   for (number in c("2", "0.5", ".5", "1e-3", "1E+3", "2.5e2", "0.1", "123456789.123", "1e-300", "1e300")) {
     expect_identical(value_of(number), as.numeric(number), label = number)
   }
@@ -34,7 +34,7 @@ test_that("precedence and associativity agree with R", {
   }
 })
 
-test_that("random arithmetic has its value in R", {
+test_that("random arithmetic agrees with R", {
   withr::local_seed(1)
   atom <- \() sample(c(names(scalars), "2", "0.75", "(a - 2 * c)"), 1)
   link <- \() sample(c(" + ", " - ", " * ", " / ", "-", "*"), 1)
@@ -75,7 +75,7 @@ test_that("the axis is 0 or i, 1 or j", {
   expect_identical(dim(along("i")), c(5L, 1L))
 })
 
-test_that("names agree with R, also names that resemble operations", {
+test_that("names follow the rules of R, also names that resemble operations", {
   for (name in c("x.1", "long_name", ".x", "X", "exp", "Sum1", "i", "j", "Vi2")) {
     op <- keops_kernel(sprintf("Sum_Reduction(Exp(%s) * y, 1)", name), c(paste(name, "= Vi(1)"), "y = Vj(1)"))
     expect_close(op(list(0, 2)), 2, info = name)
@@ -95,7 +95,7 @@ test_that("names may be in any encoding, and any locale", {
   }
 })
 
-test_that("deep formulas may be slow, but never crash", {
+test_that("deep formulas may be slow, but do not crash R", {
   deep <- \(left, right) paste0(strrep(left, 1e4), "a", strrep(right, 1e4))
   for (formula in c(deep("(", ")"), deep("-", ""), deep("Minus(", ")"), deep("", "^1"), deep("", "+a"))) {
     value <- tryCatch(value_of(formula, a = 2), kernops_formula_error = \(e) NULL)
@@ -103,7 +103,7 @@ test_that("deep formulas may be slow, but never crash", {
   }
 })
 
-test_that("a formula deeper than the stack is refused, however small the stack is", {
+test_that("a formula that is too deep for the stack is refused, whatever the size of the stack", {
   skip_on_os("windows")
   skip_on_cran()
   skip_if_not_in_library()
@@ -118,7 +118,7 @@ test_that("a formula deeper than the stack is refused, however small the stack i
                     sapply(strrep(right[7:12], n), one, left = ""),
                     Grad = paste0("Grad(", one("", strrep(" + x", n), "Sin(x * y)"), ", x, x)"),
                     misfit = one(strrep("Sin(", n), strrep(")", n), "Concat(x, y), Concat(x, Concat(x, x))"))
-      if (n < 960) formulas <- formulas[-6] # this number of derivatives takes seconds until they are refused
+      if (n < 960) formulas <- formulas[-6] # so many derivatives take seconds until they are refused
       sapply(formulas, \(formula) {
         op <- tryCatch(kernops::keops_kernel(formula, c("x = Vi(1)", "y = Vj(1)")), kernops_formula_error = identity)
         class(op)[1]
@@ -134,7 +134,7 @@ test_that("a formula deeper than the stack is refused, however small the stack i
   }
 })
 
-test_that("the caret is under the error, in as much of the formula as fits", {
+test_that("the caret is below the error, and the message shows as much of the formula as fits", {
   under_caret <- function(formula) {
     told <- tryCatch(keops_kernel(formula, c("x = Vi(1)", "\u6f22 = Vi(1)")), kernops_formula_error = conditionMessage)
     lines <- utils::tail(strsplit(told, "\n")[[1]], 2)
@@ -148,7 +148,7 @@ test_that("the caret is under the error, in as much of the formula as fits", {
                    paste0("Sum_Reduction(x +", strrep(" ", 31), "zz, 1)"))
 })
 
-test_that("sizes are never mistaken for others, however large", {
+test_that("sizes do not overflow into other sizes", {
   op <- \(formula) keops_kernel(formula, "x = Vj(1)")
   too_large <- c("Sum_Reduction(Transpose(SumT(x, 4), 65536, 65536), 1)",
                  "Sum_Reduction(TensorProd(SumT(x, 65536), SumT(x, 65537)), 1)",
@@ -165,13 +165,13 @@ test_that("compilation ends for formulas whose size doubles with each derivative
   expect_error(keops_kernel(sprintf("Sum_Reduction(%s, 1)", tower), "x = Vj(1)"), class = "kernops_formula_error")
 })
 
-test_that("a long product takes no longer than its length", {
+test_that("the time to compile a product is at most proportional to its length", {
   long <- sprintf("Sum_Reduction(x%s, 1)", strrep(" * y / x", 900))
   expect_lt(system.time(op <- keops_kernel(long, c("x = Vi(1)", "y = Vj(1)")))[["elapsed"]], 2)
   expect_equal(op(list(1.01, 1.02)), matrix(1.01 * (1.02 / 1.01)^900))
 })
 
-test_that("Ctrl-C ends the compilation of a formula", {
+test_that("Ctrl-C interrupts the compilation of a formula", {
   skip_on_os("windows")
   skip_on_cran()
   skip_if_not_in_library()
@@ -262,7 +262,7 @@ test_mistakes("kernops_formula_error", alist(
   `missing args` = build("Sum_Reduction(x * y, 1)", c("x = Vi(1)", NA))
 ))
 
-test_that("a formula is never evaluated", {
+test_that("the text of a formula is never evaluated as R code", {
   marker <- withr::local_tempfile()
   hostile <- sprintf("Sum_Reduction(file.create('%s') + x * y, 1)", marker)
   expect_error(build(hostile), class = "kernops_formula_error")

@@ -1,4 +1,5 @@
-# Matrices of parameters times differences x - y: made once an item, centred at a point among the rows.
+# Products of a parameter matrix and differences x - y: the product is computed once per item, relative to one of the
+# rows.
 
 quadratic <- \(x, y, A) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) {
   d <- x[i, ] - y[j, ]
@@ -12,7 +13,7 @@ matrices <- function(D) {
        negative = -crossprod(root), equal = 2 * diag(D), none = 0 * root)
 }
 
-test_that("squares by a matrix are right, whatever the matrix", {
+test_that("quadratic forms of a matrix are right for any matrix", {
   withr::local_seed(1)
   for (D in c(2, 3, 7, 20)) for (offset in c(0, 1e4)) {
     x <- points(37, D, offset)
@@ -42,7 +43,7 @@ test_that("squares by a matrix are right, whatever the matrix", {
   }
 })
 
-test_that("products of a matrix and a difference are right, also of one that is not square", {
+test_that("products of a matrix and a difference are right, also if the matrix is not square", {
   withr::local_seed(2)
   for (offset in c(0, 1e4)) {
     x <- points(37, 4, offset)
@@ -82,7 +83,7 @@ test_that("missing and distant points, and matrices that are not finite, do not 
   })
 })
 
-test_that("each batch has its matrix, and its point", {
+test_that("each batch has its matrix and its reference point", {
   withr::local_seed(4)
   x <- array(rnorm(37 * 3 * 2), c(37, 3, 2)) + rep(c(0, 1e4), each = 37 * 3)
   y <- array(rnorm(29 * 3 * 2), c(29, 3, 2)) + rep(c(0, 1e4), each = 29 * 3)

@@ -1,7 +1,7 @@
-# Predictions of fits of tables from the nearest observations, beside those of fits in memory, whose points have the
-# same neighbours.
+# Predictions of fits of tables from the nearest observations, against fits in memory whose points have the same
+# neighbours.
 
-# Points within, beside and far from the observations, some of them missing.
+# Points among, near and far from the observations; some points are missing.
 new_places <- function() {
   withr::local_seed(3)
   d <- data.frame(x = c(runif(150), runif(30, 1, 2), 5, NA), y = c(runif(150), runif(30, -2, 0), 5, 0.5),
@@ -10,10 +10,10 @@ new_places <- function() {
   d
 }
 
-test_that("predictions agree with those from all observations, also in gaps and far away", {
+test_that("predictions agree with predictions from all observations, also in gaps and far away", {
   small_cells()
   d <- table_data(3000)
-  d <- d[!(d$x > 0.3 & d$x < 0.5 & d$y < 0.6), ] # a gap
+  d <- d[!(d$x > 0.3 & d$x < 0.5 & d$y < 0.6), ] # a gap without observations
   rownames(d) <- NULL
   for (formula in c(z ~ w, z ~ w + kind)) {
     fit <- fit_of_table(d, formula, weights = weight, known = list(noise = ~ noise))
@@ -32,7 +32,7 @@ test_that("predictions agree with those from all observations, also in gaps and 
   }
 })
 
-test_that("points have their nearest neighbours also beyond the halo of their cell", {
+test_that("the nearest neighbours of points are found beyond the halo of the cell", {
   small_cells(heads = 150)
   d <- table_data(3000)
   d <- d[!(d$x > 0.2 & d$x < 0.9 & d$y < 0.8), ]
@@ -44,7 +44,7 @@ test_that("points have their nearest neighbours also beyond the halo of their ce
   expect_equal(columns(fit), columns(like_in_memory(fit, d)), tolerance = 1e-10)
 })
 
-test_that("local kriging is that from all observations", {
+test_that("local kriging agrees with local kriging from all observations", {
   small_cells()
   d <- table_data(1500)
   fit <- fit_of_table(d)
@@ -53,7 +53,7 @@ test_that("local kriging is that from all observations", {
                predict(like_in_memory(fit, d), new, nmax = 8, interval = "confidence"), tolerance = 1e-10)
 })
 
-test_that("a known mean is part of predictions", {
+test_that("predictions contain a known mean", {
   d <- table_data(200)
   fit <- gp(z ~ 0, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 10,
             known = list(beta = 2))
@@ -62,7 +62,7 @@ test_that("a known mean is part of predictions", {
   expect_equal(columns(fit), columns(same), tolerance = 1e-10)
 })
 
-test_that("maps keep their class", {
+test_that("predictions of maps keep the class of the map", {
   skip_if_not_installed("terra")
   fit <- fit_of_table(table_data(300), z ~ 1)
   map <- terra::rast(nrows = 5, ncols = 5, extent = c(0, 1, 0, 1), crs = "")
@@ -72,7 +72,7 @@ test_that("maps keep their class", {
                unname(predict(fit, as.data.frame(terra::xyFromCell(map, 1:25)))), tolerance = 1e-12)
 })
 
-test_that("new points in a table have the predictions of a data frame", {
+test_that("predictions of new points in a table agree with those of a data frame", {
   small_cells()
   replaced_locally(result_rows = 64)
   fit <- fit_of_table(table_data(1500))

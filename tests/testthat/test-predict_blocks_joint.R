@@ -1,7 +1,7 @@
-# Joint distributions of new points of fits of tables. The oracle is universal kriging by dense matrices in plain R.
+# Joint distributions of new points for fits of tables. The oracle is universal kriging by dense matrices in plain R.
 
-# Observations, a fit of their table with many cells or with one, new points, and kriging of these and of four nodes
-# around each of some centres.
+# Observations; a fit of their table, with many cells or with one; new points; and the kriging distribution of the new
+# points and of four nodes around each of some centres.
 joint_case <- function(cells, frame = parent.frame()) {
   if (cells > 1) {
     small_cells(400, 60, frame)
@@ -74,7 +74,7 @@ test_that("draws given a table, and areas of exceedance, have the joint distribu
   expect_equal(exceeded$se.fit, sd(colMeans(dense > 2)), tolerance = 0.08)
 })
 
-test_that("the nearest observations are found beyond the reach of a cell", {
+test_that("the nearest observations are found beyond the halo of a cell", {
   case <- joint_case(4)
   case$fit$vecchia$local <- 30L
   blocks <- case$fit$blocks

@@ -1,4 +1,4 @@
-# Predictions of fits of tables on maps, by windows and in files.
+# Predictions of fits of tables for maps, by windows and in files.
 
 table_on_map <- function() {
   small_cells(frame = parent.frame())
@@ -13,7 +13,7 @@ table_on_map <- function() {
   list(fit = fit, same = same)
 }
 
-test_that("a map in windows and in memory has the predictions of a fit in memory", {
+test_that("predictions of a map by windows and of the whole map agree with a fit in memory", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   map <- small_map()
@@ -28,7 +28,7 @@ test_that("a map in windows and in memory has the predictions of a fit in memory
   expect_equal(cell_values(written), cell_values(expected), tolerance = 1e-10)
 })
 
-test_that("a map by windows is bit-identical to its cells in memory", {
+test_that("predictions of a map by windows have the same bits as those of its cells in memory", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   replaced_locally(result_rows = 50)
@@ -46,7 +46,7 @@ test_that("a map by windows is bit-identical to its cells in memory", {
   expect_identical(setdiff(list.files(tempdir(), "^kernops-"), before), character())
 })
 
-test_that("an interrupted map resumes", {
+test_that("the prediction of an interrupted map resumes", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   map <- on_disk(small_map())
@@ -90,7 +90,7 @@ test_that("zones have the means, totals and areas of kriging with all observatio
   expect_named(in_tiles$fit, c("fit", "above1"))
 })
 
-test_that("files of other data, and blocks of maps in windows, are refused", {
+test_that("files of other data, and blocks of maps by windows, are refused", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   map <- small_map()

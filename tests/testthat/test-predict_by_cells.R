@@ -1,7 +1,7 @@
-# Predictions from many noisy observations in memory, with lower limits of their number. Oracles: kriging by dense
-# matrices in plain R, and the field of all observations.
+# Predictions from many noisy observations in memory, with reduced thresholds for "many". Oracles: kriging by dense
+# matrices in plain R, and the field at all observations.
 
-# Noisy observations in the unit square, dense new points in the middle, and kriging with an estimated mean.
+# Noisy observations in the unit square, dense new points in its centre, and kriging with an estimated mean.
 kriged_case <- function(n = 1500, new = 600, noise = 0.5, range = 0.3) {
   withr::local_seed(3)
   d <- data.frame(x = runif(n), y = runif(n))
@@ -31,7 +31,7 @@ by_cells <- function(fit) {
 
 errors_of <- function(fit, new, ...) predict(fit, new, se.fit = TRUE, interval = "confidence", ...)
 
-test_that("standard errors of dense new points from noisy observations are those of kriging", {
+test_that("standard errors of dense new points from noisy observations agree with kriging", {
   replaced_locally(few_latent = 0, most_latent = 0)
   case <- kriged_case()
   se <- sqrt(diag(case$cov))
@@ -50,7 +50,7 @@ test_that("standard errors of dense new points from noisy observations are those
   expect_lt(sqrt(mean(((cells$fit - case$fit) / se)^2)), 0.1)
 })
 
-test_that("with halos of all observations predictions by cells are those of the field of all", {
+test_that("predictions by cells agree with the field at all observations if halos contain all observations", {
   small_cells(400, 60)
   case <- kriged_case(new = 40)
   case$d$w <- case$d$x^2
@@ -70,7 +70,7 @@ test_that("with halos of all observations predictions by cells are those of the 
   expect_equal(predict(fit, case$new, type = "terms"), predict(same, case$new, type = "terms"), tolerance = 1e-8)
 })
 
-test_that("predictions by cells do not depend on calls, and agree with covariances, sums, draws and maps", {
+test_that("predictions by cells do not depend on other calls, and agree with covariances, sums, draws and maps", {
   replaced_locally(few_latent = 0, most_latent = 0)
   small_cells(400, 60)
   case <- kriged_case(new = 200)

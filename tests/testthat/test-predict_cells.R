@@ -1,5 +1,5 @@
 # Predictions of fits of tables from values of the field. Oracles: kriging by dense matrices in plain R, and fits in
-# memory with the same ordering, whose new points are conditioned on values of the field one by one.
+# memory with the same ordering, whose new points are conditioned separately on values of the field.
 
 field_in_memory <- function(fit, d, ...) {
   same <- like_in_memory(fit, d[order_of_table(fit), ], ordering = "given", ...)
@@ -8,13 +8,13 @@ field_in_memory <- function(fit, d, ...) {
   same
 }
 
-# Points within the observations, and some beyond them.
+# Points within the region of the observations, and some points beyond.
 sites <- function(n = 400) {
   withr::local_seed(4)
   data.frame(x = c(runif(n)^2, 1.3, -2), y = c(runif(n), 0.5, 3), w = rnorm(n + 2), kind = "c")
 }
 
-test_that("with all neighbours predictions are those of kriging with a known mean", {
+test_that("with all neighbours, predictions agree with kriging with a known mean", {
   small_cells(rows = 20, heads = 5)
   d <- table_data(90)
   new <- sites(30)
@@ -31,7 +31,7 @@ test_that("with all neighbours predictions are those of kriging with a known mea
   expect_equal(predicted$se.fit, unname(sqrt(0.5 - colSums(weights * k[seen, -seen]))), tolerance = 1e-7)
 })
 
-test_that("where halos have all observations predictions are those of the field in memory", {
+test_that("if halos contain all observations, predictions agree with those from the field in memory", {
   small_cells()
   replaced_locally(halo_share = 1e3)
   d <- table_data(2000)
@@ -51,9 +51,10 @@ test_that("where halos have all observations predictions are those of the field 
   }
 })
 
-# The rate at which the weights of kriging decrease with the distance, of a Matern 3/2 field in the plane with noise of
-# this variance for each of `density` observations per unit of area: the spectrum of the field, 6 pi variance k^3 /
-# (k^2 + w^2)^(5/2) with k = sqrt(3) / range, equals minus that of the noise at a complex frequency w.
+# The rate at which kriging weights decrease with the distance, for a Matern 3/2 field in the plane with `density`
+# observations per unit of area, each with noise of variance `noise`: the imaginary part of the complex frequency w at
+# which the spectrum of the field, 6 pi variance k^3 / (k^2 + w^2)^(5/2) with k = sqrt(3) / range, equals minus the
+# spectrum of the noise.
 decay_rate <- function(variance, range, noise, density) {
   k <- sqrt(3) / range
   squared <- (6 * pi * variance * k^3 * density / noise)^(2 / 5) * exp(0.4i * pi) - k^2
@@ -69,13 +70,13 @@ test_that("the effect of observations beyond the halo agrees with the theory of 
   new <- sites(600)
   new <- new[new$x < 1 & new$x > 0, ]
   expected <- predict(same, new, se.fit = TRUE, interval = "confidence")
-  unit <- sqrt(3) / 0.05 # unit of the scaled coordinates that halos are measured in
+  unit <- sqrt(3) / 0.05 # the unit of the scaled coordinates in which halos are measured
   for (share in c(0.5, 1, 2)) {
     replaced_locally(halo_share = share)
     count <- fit$vecchia$local
     blocks <- fit_for_tasks(fit)$blocks
     rows <- vapply(seq_along(blocks$rows), function(k) nrow(records_of_field(blocks, k, 10)), 0L)
-    expect_lt(max(rows), 2000) # of 6000 rows
+    expect_lt(max(rows), 2000) # out of 6000 rows
     left <- 10 * exp(-decay_rate(0.5, 0.05, 0.02, 6000) * min(halo_widths(fit$blocks, count)) / unit)
     predicted <- predict(fit, new, se.fit = TRUE, interval = "confidence")
     expect_lt(max(abs(predicted$fit - expected$fit) / expected$se.fit), left)
@@ -83,7 +84,7 @@ test_that("the effect of observations beyond the halo agrees with the theory of 
   }
 })
 
-test_that("standard errors are those of joint predictions of a fit in memory within 1 %", {
+test_that("standard errors agree with joint predictions of a fit in memory within 1 %", {
   small_cells(rows = 400)
   d <- table_data(3000)
   fit <- fit_of_table(d, covariance = matern(3/2, 0.5, 0.1) + nugget(0.09), neighbours = 30)
@@ -109,7 +110,7 @@ test_that("predictions do not depend on how new points are split", {
   expect_identical(predict(fit, gp_table(new), what = what)$fit, all$fit)
 })
 
-test_that("the field of the latest cell is kept with the fit, and dropped for another cell", {
+test_that("the field of the latest cell is kept with the fit, and dropped when another cell is predicted", {
   small_cells()
   fit <- fit_of_table(table_data(1500))
   new <- sites(3)[1:3, ]

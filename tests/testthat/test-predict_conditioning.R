@@ -1,4 +1,4 @@
-# Properties of every kind of conditioning, and the lifetime of results that predictions compute.
+# Properties of every kind of conditioning, and the lifetime of results that predictions store in the fit.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(90), b = runif(90))
@@ -37,7 +37,7 @@ targets_at <- \(kind, ...) kernops:::targets_of(kind[[1]], kernops:::new_points(
 
 for (name in names(kinds)) {
   kind <- kinds[[name]]
-  test_that(paste0("means, moments and errors belong together: ", name), {
+  test_that(paste0("means, moments and errors are consistent: ", name), {
     posterior <- conditioning(kind)
     points <- targets_at(kind)
     moments <- posterior$moments(points)
@@ -48,11 +48,11 @@ for (name in names(kinds)) {
     expect_equal(errors, t(errors), tolerance = 1e-10)
     expect_gt(min(eigen(errors, TRUE, TRUE)$values), -1e-8)
     some <- c(2L, 5L)
-    # joint distributions depend on the other points that are predicted
+    # a joint distribution depends on the other points that are predicted
     expect_equal(posterior$errors_among(points)(some), errors[some, some], tolerance = 1e-6)
     expect_identical(length(posterior$moments(kernops:::some_targets(points, integer()))$process), 0L)
   })
-  test_that(paste0("a mean over a block is that of its nodes: ", name), {
+  test_that(paste0("a mean over a block is the mean of its nodes: ", name), {
     blocks <- targets_at(kind, block = c(0.1, 0.2))
     given <- conditioning(kind)
     nodes <- with(blocks, list(x = x[of, , drop = FALSE], n = length(of), u = u, of = seq_along(of),
@@ -67,14 +67,14 @@ for (name in names(kinds)) {
   })
 }
 
-test_that("the mean over a block uses all observations, however its standard error is computed", {
+test_that("the mean over a block uses all observations, whichever method computes the standard error", {
   fit <- fit_by("exact")
   at <- \(...) predict(fit, new, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.2), ...)
   expect_identical(at(se = "local")$fit, at()$fit)
   expect_false(identical(at(se = "local")$se.fit, at()$se.fit))
 })
 
-test_that("the posterior of the field is computed once, and again when the fit changes", {
+test_that("the posterior of the field is computed once, and recomputed when the fit changes", {
   times <- 0
   system <- kernops:::gaussian_system
   withr::defer(utils::assignInNamespace("gaussian_system", system, "kernops"))
@@ -90,7 +90,7 @@ test_that("the posterior of the field is computed once, and again when the fit c
   expect_identical(predicted(fit, control = list(neighbours = 14))$fit == first$fit$fit, rep(FALSE, 7))
   expect_identical(predicted(fit), first$fit)
   expect_identical(times, 1)
-  # other parameters or other data
+  # a fit with other parameters or other data
   other <- with_joint(fit_by("vecchia", k = matern(3/2, 2, 0.2) + nugget(0.1)), TRUE)
   changed <- fit
   changed[c("theta", "beta", "state")] <- other[c("theta", "beta", "state")]
@@ -102,7 +102,7 @@ test_that("the posterior of the field is computed once, and again when the fit c
   expect_equal(predicted(changed), predicted(less), tolerance = 1e-12)
 })
 
-test_that("a fit is saved without what predictions computed, and predicts the same when it is read again", {
+test_that("a fit is saved without results of predictions, and gives the same predictions after it is read", {
   fit <- with_joint(fit_by("vecchia"), TRUE)
   size <- length(serialize(fit, NULL))
   first <- predict(fit, new, se.fit = TRUE, interval = "confidence")

@@ -1,8 +1,8 @@
-# Joint covariances, means over blocks and local predictions of fits with a family, against dense matrices of plain R.
+# Joint covariances, means over blocks and local predictions of fits with a family, against dense matrices in plain R.
 
 withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 d <- family_data(40)
-d[39:40, c("a", "b")] <- d[1:2, c("a", "b")] # observations at one place
+d[39:40, c("a", "b")] <- d[1:2, c("a", "b")] # repeated locations
 new <- data.frame(a = c(0.2, 0.9, 0.5, d$a[3]), b = c(0.3, 0.6, 0.1, d$b[3]), w = c(0, 1, 0.5, -1))
 field_covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
@@ -15,8 +15,8 @@ matern_between <- function(p, q) {
   1.1 * (1 + h) * exp(-h)
 }
 
-# The normal approximation of the posterior of the linear predictor at points, from all data or the `nmax` nearest to
-# the `centres`.
+# The normal approximation of the posterior of the linear predictor at new points, from all data or from the `nmax`
+# observations that are nearest to the `centres`.
 oracle_posterior <- function(fit, name, new, nmax = nrow(d), centres = new) {
   u <- as.matrix(d[c("a", "b")])
   X <- model.matrix(fit)
@@ -55,27 +55,27 @@ for (name in names(families)) test_that(paste(of_each, name), {
   expect_equal(unname(noisy$cov), unname(theirs$cov) + diag(0.2, 4), tolerance = 1e-6)
 })
 
-test_that("local predictions have the nearest data and the trend of the fit", {
+test_that("local predictions use the nearest data and the trend of the fit", {
   for (name in c("poisson", "binary", "student")) {
     fit <- given_fit(name)
     theirs <- oracle_posterior(fit, name, new, 9)
     expect_posterior(link(fit, nmax = 9), theirs, 1e-6)
     expect_posterior(link(given_fit(name, "vecchia"), nmax = 9), theirs, 1e-5)
     expect_false(isTRUE(all.equal(link(fit, nmax = 8)$fit$fit, theirs$mean, tolerance = 1e-4)))
-    # local predictions from all data are predictions without neighbourhoods
+    # local predictions from all data agree with predictions without neighbourhoods
     expect_equal(link(fit, nmax = 40), link(fit), tolerance = 1e-10)
     expect_equal(link(fit, maxdist = 2), link(fit), tolerance = 1e-10)
     expect_equal(predict(fit, new, nmax = 40, interval = "prediction"), predict(fit, new, interval = "prediction"),
                  tolerance = 1e-8)
     expect_equal(predict(fit, new, nmax = 99, type = "terms"), predict(fit, new, type = "terms"), tolerance = 1e-8)
   }
-  # far from all: the trend, and all of the variance
+  # far from all data: the trend, and the variance of the field
   alone <- link(fit, data.frame(a = 9, b = 9, w = 1), maxdist = 0.5)
   expect_equal(alone$fit$fit, sum(coef(fit)))
   expect_equal(alone$cov[[1]], 1.1 + sum(vcov(fit)), tolerance = 0.2)
 })
 
-test_that("local predictions accept observations with hardly any information", {
+test_that("local predictions accept observations with nearly no information", {
   some <- transform(d, effort = ifelse(seq_len(40) %% 3 == 0, 1e-12, 1))
   some$count <- ifelse(some$effort < 1, replace(numeric(40), 6, 1), some$count)
   fit <- gp(count ~ w + offset(log(effort)), some, ~ a + b, field_covariance, family = poisson(), estimate = "none")
@@ -101,11 +101,11 @@ test_that("covariances of functions of normal variables agree with double integr
   expect_equal(ours, t(ours))
   both <- exp(outer(mean, mean, "+") + outer(diag(C), diag(C), "+") / 2)
   expect_equal(kernops:::transformed_covariance(exp, mean, C), both * expm1(C), tolerance = 1e-10)
-  # a variable without variance has no covariances
+  # a variable without variance has covariances of zero
   expect_equal(kernops:::transformed_covariance(exp, mean, C * c(0, 0, 0, 1))[1, ], c(0, 0))
 })
 
-test_that("joint covariances of responses agree with means given the field", {
+test_that("joint covariances of responses agree with the moments of their means given the field", {
   for (method in c("exact", "vecchia")) {
     fit <- given_fit("poisson", method)
     theirs <- oracle_posterior(fit, "poisson", new)
@@ -113,7 +113,7 @@ test_that("joint covariances of responses agree with means given the field", {
     ours <- predict(fit, new, se.fit = TRUE, cov = TRUE)
     expect_equal(unname(ours$cov), exp(both) * expm1(theirs$cov), tolerance = 1e-5)
     expect_equal(unname(diag(ours$cov)), ours$fit$se.fit^2, tolerance = 1e-7)
-    # covariance of new observations: each adds a nugget and the variance of a count
+    # the covariance of new observations: each variance increases by a nugget and the variance of a count
     noisy <- predict(fit, new, se.fit = TRUE, interval = "prediction", cov = TRUE)
     apart <- exp(both + 0.2) * expm1(theirs$cov)
     expect_equal(noisy$cov[upper.tri(noisy$cov)], apart[upper.tri(apart)], tolerance = 1e-5)
@@ -121,7 +121,7 @@ test_that("joint covariances of responses agree with means given the field", {
   }
 })
 
-# Four nodes a side, as of integrate.
+# Gauss-Legendre quadrature with four nodes per side, on [-1, 1].
 gauss <- list(at = c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526),
               weight = c(0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538) / 2)
 block_nodes <- function(at, size) {
@@ -131,7 +131,7 @@ block_nodes <- function(at, size) {
        weight = gauss$weight[nodes$i] * gauss$weight[nodes$j])
 }
 
-test_that("means over blocks agree with the joint distribution within", {
+test_that("means over blocks agree with the joint distribution of points in the block", {
   size <- c(0.3, 0.2)
   for (method in c("exact", "vecchia")) for (name in c("poisson", "binary")) for (nmax in c(12, 40)) {
     fit <- given_fit(name, method)
@@ -144,7 +144,7 @@ test_that("means over blocks agree with the joint distribution within", {
       expect_equal(field$fit$fit[k], sum(nodes$weight * inside$mean), tolerance = 1e-5)
       expect_equal(field$fit$se.fit[k]^2, sum(nodes$weight * (inside$cov %*% nodes$weight)), tolerance = 1e-5)
       if (name != "poisson") next
-      # with the nugget averaged over
+      # the nugget is integrated over
       both <- 0.2 + outer(inside$mean, inside$mean, "+") + outer(diag(inside$cov), diag(inside$cov), "+") / 2
       expect_equal(response$fit$fit[k], sum(nodes$weight * exp(inside$mean + diag(inside$cov) / 2 + 0.1)),
                    tolerance = 1e-5)
@@ -163,7 +163,7 @@ test_that("limits and probabilities of means over blocks agree with draws of the
   expect_identical(predict(fit, targets[2, ], block = c(0.3, 0.2), interval = "confidence")[["upr"]], ours$upr[2])
   for (k in 1:2) {
     nodes <- block_nodes(targets[k, ], c(0.3, 0.2))
-    # the nugget is averaged over
+    # the nugget is integrated over
     draws <- rowMeans(vapply(qnorm((1:20 - 0.5) / 20, sd = sqrt(0.2)), \(e) {
       colSums(nodes$weight * plogis(simulate(fit, 4000, 1, nodes$at) + e))
     }, numeric(4000)))
@@ -173,13 +173,13 @@ test_that("limits and probabilities of means over blocks agree with draws of the
                  unname(quantile(draws, c(0.025, 0.25, 0.975))), tolerance = 0.05)
     expect_equal(ours$above0.6[k], mean(draws > 0.6), tolerance = 0.05)
   }
-  # without a link they are those of the field
+  # for an identity link, limits are those of the field
   plain <- given_fit("student")
   expect_equal(predict(plain, new, block = c(0.3, 0.2), interval = "confidence", above = 1),
                predict(plain, new, block = c(0.3, 0.2), interval = "confidence", above = 1, type = "link"))
 })
 
-test_that("blocks without size are points, and polygons are blocks", {
+test_that("blocks of size zero are points, and polygons can be blocks", {
   fit <- given_fit("poisson")
   expect_equal(link(fit, block = c(0, 0)), link(fit), tolerance = 1e-10)
   skip_if_not_installed("sf")
@@ -192,7 +192,7 @@ test_that("blocks without size are points, and polygons are blocks", {
   expect_equal(sf::st_drop_geometry(ours), theirs, tolerance = 0.02, ignore_attr = TRUE)
 })
 
-test_that("no rows have no predictions, by each method", {
+test_that("predictions of zero rows are empty, by each method", {
   for (method in c("exact", "vecchia")) {
     fit <- given_fit("poisson", method)
     for (type in c("link", "response")) for (block in list(NULL, c(0.1, 0.1))) for (nmax in c(5, Inf)) {
@@ -203,7 +203,7 @@ test_that("no rows have no predictions, by each method", {
   }
 })
 
-test_that("rows with missing values have no predictions", {
+test_that("rows with missing values have missing predictions", {
   fit <- given_fit("poisson")
   gaps <- replace(new, "w", list(c(0, NA, 1, 0)))
   ours <- predict(fit, gaps, block = c(0.1, 0.1), se.fit = TRUE, cov = TRUE, above = 1)
@@ -211,7 +211,7 @@ test_that("rows with missing values have no predictions", {
   expect_identical(is.na(diag(ours$cov)), c(`1` = FALSE, `2` = TRUE, `3` = FALSE, `4` = FALSE))
 })
 
-test_that("points and means over blocks of many fields exceed thresholds as often as predicted", {
+test_that("over many fields, points and means over blocks exceed thresholds as often as predicted", {
   withr::local_seed(8)
   nodes <- 4.1 + gauss$at / 2
   target <- data.frame(x = 4.1)
@@ -225,9 +225,9 @@ test_that("points and means over blocks of many fields exceed thresholds as ofte
     beyond <- \(truth, ...) predict(fit, target, above = truth, ...)[[2]]
     c(beyond(plogis(eta[26])), beyond(sum(gauss$weight * plogis(eta[27:30])), block = 1))
   })
-  uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # there are ties of draws
+  uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # draws have ties
   expect_gt(min(apply(share, 1, uniform)), 0.1)
-  # the test rejects the shares of fields that are half as uncertain
+  # the test rejects these probabilities for fields with half the uncertainty
   expect_lt(max(apply(pnorm(2 * qnorm(share)), 1, uniform)), 0.01)
 })
 

@@ -1,8 +1,8 @@
-# Families of many observations: Vecchia's approximation of the field, against plain R and the exact method.
+# Families with many observations: Vecchia's approximation of the field, against plain R and the exact method.
 
 withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 d <- family_data(40)
-d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
+d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # repeated locations
 u <- as.matrix(d[c("a", "b")])
 field_covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
@@ -67,9 +67,9 @@ test_that("gradients agree with differences", {
   }
 })
 
-test_that("a sparse posterior precision without fill-in has its exact factor and inverse", {
+test_that("the factor and the inverse of a sparse posterior precision are exact if there is no fill-in", {
   withr::local_seed(1)
-  # a chain: each point given the one before
+  # a chain, in which each point depends on the previous one
   n <- 30
   weights <- matrix(runif(n, 0.2, 0.9), 1)
   weights[1] <- 0
@@ -103,12 +103,12 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   solution <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
   expect_equal(solution, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
   expect_true(all(attr(solution, "steps") <= 2))
-  # for another diagonal D, conjugate gradients take the factor as their preconditioner
+  # for another diagonal D, conjugate gradients use the factor as preconditioner
   expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
                tolerance = 1e-10, ignore_attr = TRUE)
   f <- rnorm(n)
   g <- rnorm(n)
-  # the derivative of sum(M * U'U) + 2 sum(log(sd)) by the rows of U
+  # the derivative of sum(M * U'U) + 2 sum(log(sd)) in the rows of U
   M <- tcrossprod(f) - (tcrossprod(f, g) + tcrossprod(g, f)) / 2 + S
   product <- U %*% M
   by <- kernops:::posterior_differentiate(held, f, g, 2L)
@@ -117,7 +117,7 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   expect_identical(kernops:::posterior_factor(held, rep(-100, n), 2L), NaN)
 })
 
-test_that("places are those that are equal to 15 digits", {
+test_that("points that are equal to 15 digits are one location", {
   withr::local_seed(6)
   u <- rbind(c(0.1 + 0.2, 1), c(0.3, 1), c(1, 0.3), c(-0, 2), c(0, 2), c(1e-300, 2), matrix(sample(3, 60, TRUE), 30))
   key <- paste(u[, 1], u[, 2])
@@ -125,7 +125,7 @@ test_that("places are those that are equal to 15 digits", {
   expect_identical(outer(found, found, "=="), outer(key, key, "=="))
   alone <- list(covariance = matern(3/2, dims = 2))
   expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
-  # products of these numbers exceed the integers
+  # products of these numbers exceed the range of integers
   many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
   expect_identical(kernops:::place_keys(list(covariance = field_covariance), as.matrix(many[2:1])), seq_len(62500))
 })
@@ -152,12 +152,12 @@ test_that("a sparse posterior does not depend on the number of threads", {
   for (s in seq_len(7)) U[cbind(seq_len(600), few$near[s, ])] <- -few$weights[s, few$near[s, ] > 0]
   expect_equal(by(few, 1L)$solved, solve(crossprod(U / few$sd) + diag(few$D), few$b), tolerance = 1e-10,
                ignore_attr = TRUE)
-  many <- case(33000) # enough for four threads
+  many <- case(33000) # enough points for four threads
   found <- by(many, 1L)
   for (threads in c(2L, 4L)) for (time in 1:3) expect_identical(by(many, threads), found)
 })
 
-test_that("more neighbours are nearer to the exact method", {
+test_that("results with more neighbours are nearer to the exact method", {
   withr::local_seed(2)
   sample <- data.frame(a = runif(300), b = runif(300))
   sample$count <- rpois(300, exp(1 + sin(8 * sample$a) + cos(6 * sample$b)))
@@ -200,7 +200,7 @@ test_that("standard errors do not depend on other new points, and agree with the
   expect_equal(together, theirs, tolerance = 3e-4)
 })
 
-test_that("predictions at many points are equal to those at few points, from the same posterior", {
+test_that("predictions at many points agree with those at few points, from the same posterior", {
   fit <- given_fit("poisson", 39)
   many <- withr::with_seed(2, data.frame(a = runif(25000), b = runif(25000), w = 0))
   at <- \(points) predict(fit, points, type = "link", se.fit = TRUE, interval = "none", joint = FALSE)
@@ -208,7 +208,7 @@ test_that("predictions at many points are equal to those at few points, from the
   expect_gte(kernops:::nearest_base(fit)$width, 25000)
 })
 
-test_that("a GPU has the likelihood of the CPU", {
+test_that("the likelihood on a GPU agrees with the CPU", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   withr::local_seed(5)
   sample <- data.frame(a = runif(120), b = runif(120))
@@ -222,7 +222,7 @@ test_that("a GPU has the likelihood of the CPU", {
                                                                                                 sample[1:9, ])))
   expect_equal(results[[2]], results[[1]], tolerance = 1e-6, ignore_attr = TRUE)
   expect_identical(fits[[2]]$how$backend, "cuda")
-  # without a search
+  # fits with given parameters
   at <- lapply(c("cpu", "cuda"), \(backend) {
     fit <- given_fit("poisson", 6, backend = backend)
     list(fit$loglik, coef(fit), residuals(fit), gp_cv(fit), predict(fit, d[1:9, ], se.fit = TRUE))
@@ -230,7 +230,7 @@ test_that("a GPU has the likelihood of the CPU", {
   expect_equal(at[[2]], at[[1]], tolerance = 1e-10, ignore_attr = TRUE)
 })
 
-test_that("searches end near those of the exact method", {
+test_that("searches end near the estimates of the exact method", {
   withr::local_seed(3)
   sample <- data.frame(a = runif(250), b = runif(250))
   sample$count <- rpois(250, exp(1 + sin(8 * sample$a) + cos(6 * sample$b)))
@@ -257,7 +257,7 @@ test_that("simulations have the moments of predictions", {
   expect_equal(unname(apply(draws, 1, sd)), link$se.fit, tolerance = 0.05)
 })
 
-test_that("method = \"auto\" fits a family exactly up to a quarter of the observations of a Gaussian fit", {
+test_that("method \"auto\" fits a family exactly up to a quarter of the number of observations of Gaussian fits", {
   withr::local_seed(21)
   d <- data.frame(a = runif(60), b = runif(60))
   d$count <- rpois(60, exp(sin(5 * d$a)))

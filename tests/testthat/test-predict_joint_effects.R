@@ -1,13 +1,13 @@
-# Joint predictions of fits with a family, random effects and smooths by Vecchia's approximation: with all places as
-# neighbours, against the exact method, which has dense matrices; with few, against draws and tiles.
+# Joint predictions by Vecchia's approximation for fits with a family, random effects and smooths. With all locations as
+# neighbours, the oracle is the exact method with dense matrices; with few neighbours, draws and tiles.
 
 d <- withr::with_seed(2, {
   d <- data.frame(a = runif(70, 0, 10), b = runif(70, 0, 10), z = rnorm(70), site = factor(sample(1:8, 70, TRUE)))
-  d[69:70, c("a", "b")] <- d[1:2, c("a", "b")] # observations at one place
+  d[69:70, c("a", "b")] <- d[1:2, c("a", "b")] # repeated locations
   d$count <- rpois(70, exp(1 + sin(d$a) + 0.3 * d$z + rnorm(8, 0, 0.7)[d$site]))
   d
 })
-# two points at one place, a new level at several points, and a place of observations
+# two points at one location, a new level at two points, and the location of an observation
 new <- data.frame(a = c(1, 1.2, 5, 9, 9, d$a[3]), b = c(1, 1.2, 5, 2, 2, d$b[3]), z = c(0, 1, 0, 2, 1, 0),
                   site = c("1", "1", "9", "9", "10", "2"))
 field <- matern(3/2, 1, 2, fixed = c("variance", "range"))
@@ -17,10 +17,10 @@ fits <- list(
   nugget = gp(count ~ z + (1 | site), d, ~ a + b, field + nugget(0.2, fixed = "variance"), family = poisson())
 )
 by_all <- \(fit) update(fit, method = "vecchia", neighbours = 69)
-# by default, points are conditioned jointly unless all places are neighbours
+# by default, points are conditioned jointly unless all locations are neighbours
 joint <- \(fit, ...) predict(fit, new, joint = TRUE, ...)
 
-for (name in names(fits)) test_that(paste("with all places as neighbours they are exact:", name), {
+for (name in names(fits)) test_that(paste("joint predictions with all neighbours are exact:", name), {
   exact <- fits[[name]]
   near <- by_all(exact)
   link <- \(f, fit, ...) f(fit, ..., type = "link", se.fit = TRUE, cov = TRUE)
@@ -43,7 +43,7 @@ test_that("draws have the mean and the covariance of the joint distribution", {
   se <- sqrt(diag(moments$cov))
   expect_lt(max(abs(rowMeans(drawn) - moments$fit) / se), 4 / sqrt(4000))
   expect_lt(max(abs(cov(t(drawn)) - moments$cov) / tcrossprod(se)), 0.08)
-  # observations of one place and one level are one value of the process
+  # the points 4 and 5 share a location but have different levels
   expect_equal(cov2cor(moments$cov)[4, 5], cov2cor(predict(fits$levels, new, type = "link", cov = TRUE)$cov)[4, 5],
                tolerance = 0.05)
 })
@@ -61,7 +61,7 @@ test_that("results do not depend on tiles", {
   expect_equal(results(), whole, tolerance = 1e-10)
 })
 
-test_that("conditioning on neighbouring new points improves predictions from the nearest places", {
+test_that("conditioning on neighbouring new points improves predictions over those from the nearest locations", {
   near <- update(fits$levels, method = "vecchia", neighbours = 8)
   grid <- expand.grid(a = seq(0, 10, length.out = 20), b = seq(0, 10, length.out = 20))
   grid <- data.frame(grid, z = 0, site = "1")
@@ -71,7 +71,7 @@ test_that("conditioning on neighbouring new points improves predictions from the
   expect_lt(abs(total(near) / exact - 1), abs(total(near, joint = FALSE) / exact - 1) + 0.002)
 })
 
-test_that("smooths, and effects without a field, have joint predictions", {
+test_that("joint predictions work with smooths, and with effects without a field", {
   skip_if_not_installed("mgcv")
   smooth <- gp(count ~ s(z, k = 5) + (1 | site), d, ~ a + b, field, family = poisson())
   expect_equal(joint(by_all(smooth), type = "link", se.fit = TRUE, cov = TRUE),

@@ -1,4 +1,4 @@
-# Local and block kriging, and joint covariances, against package gstat and the bordered system in plain R.
+# Local kriging, block kriging and joint covariances, against package gstat and the bordered system in plain R.
 
 seen <- withr::with_seed(51, smooth_case(80, noise = 0.2))
 new <- withr::with_seed(52, data.frame(a = runif(25), b = runif(25), w = rnorm(25)))
@@ -29,11 +29,11 @@ test_that("local kriging agrees with gstat", {
   }
   known <- fits(z ~ 0, known = list(beta = 0.5))
   expect_kriged(observed(known, nmax = 12), by_gstat(z ~ 1, nmax = 12, beta = 0.5))
-  # without neighbours the prediction is the known mean
+  # without neighbours, the prediction is the known mean
   expect_kriged(observed(known, maxdist = 0.02), by_gstat(z ~ 1, maxdist = 0.02, beta = 0.5))
 })
 
-test_that("there is no prediction if the neighbours do not determine the trend", {
+test_that("predictions are missing if the neighbours do not determine the trend", {
   far <- predict(fits(z ~ 1), rbind(new, data.frame(a = 9, b = 9, w = 0)), maxdist = 0.5, se.fit = TRUE)
   expect_identical(is.na(far$fit), rep(c(FALSE, TRUE), c(25, 1)))
   expect_true(all(is.na(predict(fits(z ~ w + a), new, nmax = 2))))
@@ -41,7 +41,7 @@ test_that("there is no prediction if the neighbours do not determine the trend",
   expect_equal(few$trend + few$process, unname(predict(fits(z ~ w + a), new, nmax = 3)))
 })
 
-test_that("local kriging from all observations is global kriging", {
+test_that("local kriging from all observations agrees with global kriging", {
   for (formula in trends[-1]) {
     expect_equal(observed(fits(formula), nmax = 80), observed(fits(formula)), tolerance = 1e-9)
   }
@@ -51,7 +51,7 @@ test_that("means over blocks agree with gstat, by each method", {
   for (formula in list(z ~ 1, z ~ w)) {
     theirs <- by_gstat(formula, block = c(0.1, 0.2))
     for (method in c("exact", "vecchia", "iterative")) {
-      # gstat has its nodes with ten digits
+      # gstat stores the quadrature nodes with ten digits
       expect_kriged(of_field(fits(formula, method), block = c(0.1, 0.2)), theirs, tolerance = 1e-7)
     }
     expect_kriged(of_field(fits(formula), block = c(0.1, 0.2), nmax = 12),
@@ -60,7 +60,7 @@ test_that("means over blocks agree with gstat, by each method", {
   expect_equal(of_field(fits(z ~ w), block = c(0, 0)), of_field(fits(z ~ w)), tolerance = 1e-10)
 })
 
-test_that("a mean over points is kriged by the bordered system", {
+test_that("a mean over points agrees with kriging by the bordered system", {
   x <- seq(0, 1, 0.1)
   y <- sin(5 * x)
   fit <- gp(y ~ 1, coords = ~ x, covariance = squared_exponential(1, 0.3) + nugget(0.01),
@@ -95,7 +95,7 @@ test_that("joint covariances agree with the bordered system, by each method", {
 })
 
 test_that("the variance of a sum of local predictions follows from their joint covariance", {
-  # the variances of blocks, and of points with few neighbours, are those of single predictions
+  # the variances of blocks, and of points with few neighbours, are those of separate predictions
   for (method in c("exact", "vecchia")) {
     fit <- gp(z ~ w, seen, ~ a + b, spherical(1.2, 0.5) + nugget(0.1), estimate = "none", method = method,
               control = gp_control(neighbours = 5))
@@ -108,14 +108,14 @@ test_that("the variance of a sum of local predictions follows from their joint c
   }
 })
 
-test_that("points without a prediction have no covariance", {
+test_that("points without a prediction have missing covariances", {
   far <- rbind(new, data.frame(a = 9, b = 9, w = 0))
   ours <- predict(fits(z ~ 1), far, cov = TRUE, maxdist = 0.5)
   expect_identical(unname(is.na(diag(ours$cov))), unname(is.na(ours$fit)))
   expect_equal(ours$cov[1:25, 1:25], predict(fits(z ~ 1), new, cov = TRUE, maxdist = 0.5)$cov)
 })
 
-test_that("rows with missing values have no covariance", {
+test_that("rows with missing values have missing covariances", {
   gaps <- new
   gaps$w[[3]] <- NA
   ours <- predict(fits(z ~ w), gaps, cov = TRUE)
@@ -134,7 +134,7 @@ test_that("quantiles and probabilities agree with the normal distribution", {
   }
 })
 
-test_that("means over polygons are those over their points, for each class", {
+test_that("means over polygons agree with means over points in the polygons, for each class", {
   skip_if_not_installed("sf")
   corner <- as.matrix(new[1:4, c("a", "b")])
   shapes <- lapply(1:4, \(k) sf::st_polygon(list(t(corner[k, ] + t(cbind(c(0, 0.1, 0, 0), c(0, 0, 0.2, 0)))))))
@@ -143,7 +143,7 @@ test_that("means over polygons are those over their points, for each class", {
   ours <- predict(fit, areas, se.fit = TRUE, interval = "confidence")
   expect_s3_class(ours, "sf")
   for (k in 1:4) {
-    # points of the triangle in plain R
+    # the points of the triangle, in plain R
     grid <- expand.grid(x = (1:100 - 0.5) / 1000, y = (1:200 - 0.5) / 1000)
     grid <- grid[2 * grid$x + grid$y < 0.2, ]
     at <- data.frame(a = corner[k, 1] + grid$x, b = corner[k, 2] + grid$y, w = new$w[[k]])

@@ -1,4 +1,4 @@
-# Predictions by windows, against predict() of the whole map in memory, whose oracles are elsewhere.
+# Predictions by windows, against predict() of the whole map in memory, which other files compare with oracles.
 
 skip_if_not_installed("terra")
 expect_same_map <- function(fit, map, ..., windows = c(12, 40, 1e6)) {
@@ -14,7 +14,7 @@ expect_same_map <- function(fit, map, ..., windows = c(12, 40, 1e6)) {
   }
 }
 
-test_that("each method gives the same map by windows and at once", {
+test_that("each method gives the same predictions by windows and for the whole map", {
   map <- on_disk(small_map())
   for (method in c("exact", "iterative", "vecchia", "vif")) {
     expect_same_map(map_fit(method, control = gp_control(neighbours = 8, inducing = 10)), map, se.fit = TRUE,
@@ -44,14 +44,14 @@ test_that("joint predictions of families, effects, transformations and several v
   expect_same_map(both, map, interval = "confidence", windows = 36)
 })
 
-test_that("a mask and missing values are not predicted; coordinates are variables", {
+test_that("cells that are masked or have missing values are not predicted; coordinates are variables", {
   map <- small_map()
   mask <- terra::rast(map, nlyrs = 1, vals = c(NA, NA, rep(1, 106)))
   fit <- map_fit("vecchia", control = eight_near)
   file <- withr::local_tempfile(fileext = ".tif")
   parts <- predict(fit, map, mask = mask, filename = file, window = 30)
   expect_identical(which(is.na(cell_values(parts))), c(1:3, 40L, 41L, 108L))
-  # the mask takes cells out of the map
+  # a mask removes cells from the map
   expect_equal(cell_values(parts), cell_values(predict(fit, terra::mask(map, mask))), tolerance = 1e-12)
   expect_same_map(map_fit(formula = z ~ x), terra::rast(map, nlyrs = 1), windows = 30)
   # rows without any value
@@ -74,7 +74,7 @@ test_that("distances between longitudes and latitudes are great-circle distances
   expect_error(predict(fit, world, window = 40), class = "kernops_crs_error")
 })
 
-test_that("each tile has a file, and a VRT joins the files to a map", {
+test_that("each tile has a file, and a VRT file joins the tiles to a map", {
   map <- small_map()
   tiles <- lapply(list(c(0, 600), c(600, 1200)), function(x) terra::crop(map, terra::ext(x[1], x[2], 0, 900)))
   folder <- withr::local_tempdir()

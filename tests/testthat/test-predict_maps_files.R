@@ -1,8 +1,8 @@
-# Files of predictions: overwriting, interrupted predictions, full disks, errors.
+# Files of predictions: overwriting, interrupted predictions, full disks and errors.
 
 skip_if_not_installed("terra")
 
-# Predicts `map` in another process, in which files have at most `blocks` KiB.
+# Predicts `map` in another R process, in which a file has at most `blocks` KiB.
 predict_on_full_disk <- function(fit, map_file, file, blocks, arguments) {
   input <- withr::local_tempfile(fileext = ".rds")
   script <- withr::local_tempfile(fileext = ".R")
@@ -19,7 +19,7 @@ predict_on_full_disk <- function(fit, map_file, file, blocks, arguments) {
 }
 parts_of <- function(file) Filter(file.exists, paste0(file, c("", ".part", ".part.hdr", ".part.rds")))
 
-test_that("a file is not overwritten without being asked, and temporary files have no name", {
+test_that("a file is overwritten only on request, and temporary files need no name", {
   map <- small_map()
   fit <- map_fit()
   file <- withr::local_tempfile(fileext = ".tif")
@@ -34,7 +34,7 @@ test_that("a file is not overwritten without being asked, and temporary files ha
   expect_equal(dirname(terra::sources(unnamed)), normalizePath(terra::terraOptions(print = FALSE)$tempdir))
 })
 
-test_that("a prediction that a full disk interrupts is resumed where it ended", {
+test_that("a prediction that a full disk interrupts resumes at the row where it stopped", {
   skip_on_os("windows")
   map <- small_map()
   source <- withr::local_tempfile(fileext = ".tif")
@@ -56,7 +56,7 @@ test_that("a prediction that a full disk interrupts is resumed where it ended", 
     expect_error(again(fit, map, resume = TRUE), "another map", class = "kernops_file_error")
     expect_error(again(fit, terra::rast(source), level = 0.9, resume = TRUE), "another request",
                  class = "kernops_file_error")
-    # finished rows are kept: other numbers in them would be visible
+    # finished rows are kept: these numbers replace predictions, and would be overwritten otherwise
     values <- readBin(paste0(file, ".part"), 0, 24 * record$rows)
     writeBin(replace(values, 1, 99), paste0(file, ".part"))
     resumed <- cell_values(again(fit, terra::rast(source), resume = TRUE, window = 30))
@@ -66,14 +66,14 @@ test_that("a prediction that a full disk interrupts is resumed where it ended", 
   }
 })
 
-test_that("a full disk leaves no file, or rows from which predictions resume", {
+test_that("a full disk leaves either no file or rows from which predictions resume", {
   skip_on_os("windows")
   source <- withr::local_tempfile(fileext = ".tif")
   on_disk(small_map(), source)
   file <- withr::local_tempfile(fileext = ".tif")
   expect_match(paste(predict_on_full_disk(map_fit(), source, file, 0, list()), collapse = " "), "kernops_file_error")
   expect_identical(parts_of(file), character())
-  # rows are complete, but the format of the file is unknown
+  # the rows are complete, but the format of the file is unknown
   map <- small_map()
   zones <- terra::rast(map, nlyrs = 1, vals = rep(1:2, each = 54))
   expect_error(suppressMessages(predict(map_fit(), map, zones = zones, filename = file,

@@ -1,4 +1,5 @@
-# Joint predictions of Vecchia fits: with all points as neighbours, those of the exact method; with fewer, near them.
+# Joint predictions of Vecchia fits, which equal those of the exact method for all neighbours, and are near them for
+# fewer.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(120), b = runif(120))
@@ -7,7 +8,7 @@ case <- withr::with_seed(1, {
             count = rpois(120, exp(field)), g = factor(sample(c("p", "q"), 120, TRUE)),
             noise = runif(120, 0.01, 0.1))
 })
-# some new points coincide with each other and with observations
+# some new points coincide with each other, and some with observations
 new <- withr::with_seed(2, {
   new <- data.frame(a = runif(30), b = runif(30))
   new <- rbind(new, new[1:2, ], case[1:2, c("a", "b")])
@@ -36,7 +37,7 @@ test_that("with all points as neighbours, means, standard errors and covariances
   }
 })
 
-test_that("means of the field are exact with little noise, too, and where observations share a location", {
+test_that("with all neighbours, means are also exact with little noise, and if observations share a location", {
   for (noise in c(1e-3, 1e-6)) {
     expect_exact(\(method) fit_by(method, k = matern(5/2, 1, 0.3) + nugget(noise)), tolerance = 1e-9)
   }
@@ -45,7 +46,7 @@ test_that("means of the field are exact with little noise, too, and where observ
   expect_exact(by, tolerance = 1e-9)
 })
 
-test_that("the same holds for groups, transformations, families and several variables", {
+test_that("with all neighbours, groups, transformations, families and several variables are exact", {
   expect_exact(\(method) fit_by(method, group = g), se.fit = TRUE, interval = "confidence", cov = TRUE)
   expect_exact(\(method) fit_by(method, exp(z) ~ 1, transform = "log"), se.fit = TRUE, interval = "prediction")
   counts <- \(method) fit_by(method, count ~ 1, of, family = poisson())
@@ -71,7 +72,7 @@ test_that("draws have the mean and the covariance of the predictions", {
   }
 })
 
-test_that("in a gap, joint predictions are nearer to exact ones than local ones, with the right errors", {
+test_that("in a gap, joint predictions and their errors are nearer to the exact ones than local predictions", {
   withr::local_seed(3)
   u <- matrix(runif(1600), 800)
   gap <- abs(u[, 1] - 0.5) < 0.2 & abs(u[, 2] - 0.5) < 0.2
@@ -86,11 +87,11 @@ test_that("in a gap, joint predictions are nearer to exact ones than local ones,
   joint <- at(fit("vecchia"), control = few)
   expect_lt(off(joint), 0.7 * off(at(fit("vecchia"), control = few, joint = FALSE)))
   expect_lt(max(abs(joint$se.fit / exact$se.fit - 1)), 0.1)
-  # the default
+  # the default settings
   expect_lt(off(at(fit("vecchia"))), 0.05)
 })
 
-test_that("few observations are all used by default, and predictions do not depend on other new points", {
+test_that("few observations are all neighbours by default, and predictions do not depend on other new points", {
   fit <- gp(z ~ 1, case[1:50, ], ~ a + b, of + nugget(0.05), "vecchia", "none")
   expect_equal(predict(fit, new[4:6, ]), predict(fit, new)[4:6], tolerance = 1e-12)
 })
@@ -111,7 +112,7 @@ test_that("missing variances, other threads and mistakes are treated as in local
   })
 })
 
-test_that("tiles of new points have the bits of all points at once, for points, blocks and draws", {
+test_that("tiles of new points give the bits of all points at once, for points, blocks and draws", {
   many <- withr::with_seed(4, data.frame(a = runif(700), b = runif(700)))
   many[691:700, ] <- many[1:10, ]
   many[681:690, ] <- case[1:10, c("a", "b")]

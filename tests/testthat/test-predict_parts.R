@@ -1,11 +1,11 @@
-# Parts of predictions beside dense matrices in plain R.
+# Parts of predictions, against dense matrices in plain R.
 
 parts_case <- function(n) {
   d <- data.frame(a = runif(n), b = runif(n), z = rnorm(n), year = sample(2001:2006, n, TRUE),
                   site = sample(letters[1:5], n, TRUE))
   transform(d, y = 1 + z + sin(5 * a) + (site == "b") + rnorm(n, sd = 0.2))
 }
-# The covariances of the terms of these rows.
+# The covariances of each term between these rows.
 terms_of <- function(d) {
   h <- as.matrix(dist(d[c("a", "b")]))
   list(exponential = 2 * exp(-h / 0.4), `(1 | site)` = 0.7 * outer(d$site, d$site, "=="),
@@ -15,7 +15,7 @@ terms_of <- function(d) {
 all_terms <- \() exponential(2, 0.4) + random_effect(~ 1 | site, 0.7) + svc(~ z, matern(1/2, 0.5, 0.8)) +
   ar1(~ year, 0.4, 2) + nugget(0.1)
 
-# Mean and variance of the chosen parts at the last rows given y at the first ones.
+# The mean and the variance of the selected parts at the last rows, given y at the first rows.
 oracle_parts <- function(d, new, kept) {
   n <- nrow(d)
   terms <- terms_of(rbind(d, new))
@@ -32,7 +32,7 @@ oracle_parts <- function(d, new, kept) {
        variance = diag(part)[-seen] - colSums(k * solve(K, k)) + rowSums(gap * t(solve(information, t(gap)))))
 }
 
-test_that("parts have the means and variances of dense matrices, by each method", {
+test_that("the means and variances of parts agree with dense matrices, by each method", {
   withr::local_seed(1)
   d <- parts_case(60)
   new <- parts_case(7)
@@ -52,7 +52,7 @@ test_that("parts have the means and variances of dense matrices, by each method"
   }
 })
 
-test_that("parts add up, with smooths, known trends, offsets and observations as new data", {
+test_that("parts add up to the prediction, with smooths, known trends, offsets and observations as new data", {
   skip_if_not_installed("mgcv")
   withr::local_seed(2)
   d <- transform(parts_case(80), w = runif(80))
@@ -83,7 +83,7 @@ test_that("the field is the sum of all terms of coordinates", {
   expect_snapshot(error = TRUE, predict(alone, d, terms = "field"))
 })
 
-test_that("families predict parts on both scales, also with neighbours", {
+test_that("predictions of parts of families work on both scales, also with few neighbours", {
   withr::local_seed(3)
   d <- parts_case(70)
   d$count <- rpois(70, exp(1 + sin(5 * d$a)))

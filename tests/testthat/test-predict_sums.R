@@ -1,4 +1,4 @@
-# Weighted sums of new points, against kriging by dense matrices in plain R.
+# Weighted sums over new points, against kriging by dense matrices in plain R.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(60), b = runif(60))
@@ -47,7 +47,7 @@ test_that("sums, their standard errors, quantiles and covariances agree with den
   }
 })
 
-test_that("with few neighbours sums agree with the joint distribution of the points", {
+test_that("with few neighbours, sums agree with the joint distribution of the points", {
   fit <- gp(z ~ a, case, ~ a + b, k, "vecchia", "none", control = gp_control(neighbours = 8))
   fit$vecchia$joint <- TRUE
   points <- predict(fit, new, se.fit = TRUE, interval = "confidence", cov = TRUE)
@@ -56,7 +56,7 @@ test_that("with few neighbours sums agree with the joint distribution of the poi
   expect_equal(ours$se.fit^2, unname(diag(t(sums) %*% points$cov %*% sums)), tolerance = 1e-6)
 })
 
-test_that("known means, offsets and several variables are summed as well", {
+test_that("known means, offsets and several variables contribute to sums", {
   known <- gp(z ~ 0 + offset(b), case, ~ a + b, k, "exact", "none", known = list(beta = 0.7))
   expect_equal(unname(predict(known, new, sums = sums)), as.vector(t(sums) %*% predict(known, new)))
   two <- lmc(matern(3/2, range = 0.3), nugget(), sills = list(matrix(c(1, 0.4, 0.4, 0.8), 2), c(0.05, 0.06)))
@@ -69,7 +69,7 @@ test_that("known means, offsets and several variables are summed as well", {
   expect_equal(unname(diag(both$cov)), c(both$fit$z.se.fit, both$fit$w.se.fit)^2, tolerance = 1e-8)
 })
 
-test_that("sums are sums of responses, and not responses of sums", {
+test_that("sums are sums of responses, not responses at sums of linear predictors", {
   fit <- fit_by("exact", exp(z) ~ a, transform = "log")
   ours <- predict(fit, new, sums = sums, se.fit = TRUE, interval = "confidence", cov = TRUE)
   expect_equal(ours$fit$fit, as.vector(t(sums) %*% predict(fit, new)), tolerance = 1e-8)
@@ -80,7 +80,7 @@ test_that("sums are sums of responses, and not responses of sums", {
   expect_equal(predict(counts, new, sums = sums[, 1]), sum(sums[, 1] * predict(counts, new)), tolerance = 1e-6)
 })
 
-test_that("sums of rows with missing values are missing, and polygons are summed by their means", {
+test_that("sums over rows with missing values are missing, and polygons are summed by their means", {
   missing <- transform(new, a = replace(a, 3, NA))
   ours <- predict(fit_by("exact"), missing, sums = sums)
   expect_identical(unname(is.na(ours)), c(TRUE, TRUE, TRUE, FALSE))

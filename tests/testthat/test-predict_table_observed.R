@@ -1,7 +1,7 @@
-# Fitted values and residuals of fits of tables, and predictions of parts: the oracle is dense kriging in plain R.
+# Fitted values, residuals and parts of predictions of fits of tables. The oracle is dense kriging in plain R.
 
-# Kriging of the field at the observations with known parameters: fitted values, residuals over the standard deviation
-# of the noise, and the mean of the process. `beta`: known coefficients.
+# Kriging of the field at the observations with given parameters: fitted values, residuals divided by the standard
+# deviation of the noise, and the mean of the process. `beta` contains known coefficients.
 dense_fitted <- function(d, x, noise, offset = 0, beta = NULL) {
   h <- sqrt(3) * as.matrix(dist(d[c("x", "y")])) / 0.3
   field <- 0.5 * (1 + h) * exp(-h)
@@ -13,7 +13,7 @@ dense_fitted <- function(d, x, noise, offset = 0, beta = NULL) {
   list(fitted = fitted, pearson = (d$z - fitted) / sqrt(noise), process = as.vector(process))
 }
 
-test_that("fitted values and residuals are those of kriging, also with noise, weights, an offset and a known mean", {
+test_that("fitted values and residuals agree with kriging, also with noise, weights, an offset and a known mean", {
   d <- table_data(90)
   d$shift <- d$x^2
   noise <- d$noise + 0.09 / d$weight
@@ -55,7 +55,7 @@ test_that("rows of many cells have the predictions of a table, and NA where a va
   expect_error(predict(fit, gp_table(d)), "filename", class = "kernops_memory_error")
 })
 
-test_that("parts of predictions are those of a fit in memory, and add up", {
+test_that("parts of predictions agree with a fit in memory, and add up to the prediction", {
   small_cells()
   d <- table_data(1200)
   covariance <- matern(3/2, 0.5, 0.3) + exponential(0.1, 0.05) + nugget(0.09)
@@ -69,7 +69,7 @@ test_that("parts of predictions are those of a fit in memory, and add up", {
   what <- c("fit", "se.fit")
   expect_equal(predict(fit, new, exclude = "trend", what = what, joint = FALSE),
                predict(same, new, exclude = "trend", what = what, joint = FALSE), tolerance = 1e-6)
-  # rows of a table, after predictions of the whole
+  # rows of a table, after a prediction of the whole table
   rows <- predict(fit, gp_table(new), terms = "exponential", what = what)
   expect_equal(rows$fit, parts[, 3], tolerance = 1e-8)
   expect_identical(predict(fit, gp_table(new)), unname(predict(fit, new)))
@@ -77,7 +77,7 @@ test_that("parts of predictions are those of a fit in memory, and add up", {
   expect_error(predict(fit, new, terms = "trend", block = 0.1), "cannot be combined", class = "kernops_input_error")
 })
 
-test_that("parts of a map of a fit of a table are those of its cells, and a map of other parts does not resume it", {
+test_that("parts of a map agree with predictions of its cells, and the file of other parts is not resumed", {
   skip_if_not_installed("terra")
   small_cells()
   fit <- fit_of_table(table_data(1200), z ~ 1)
@@ -91,7 +91,7 @@ test_that("parts of a map of a fit of a table are those of its cells, and a map 
                class = "kernops_input_error")
 })
 
-test_that("plots draw a sample of the observations, and the field between them", {
+test_that("plots show a sample of the observations, and the field between the observations", {
   withr::local_pdf(NULL)
   small_cells()
   d <- transform(table_data(1500), x = 500 + 2 * x)

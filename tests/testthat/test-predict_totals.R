@@ -1,4 +1,4 @@
-# Totals of responses over many points, by draws, against the joint normal distribution of the points in plain R.
+# Totals of responses over many points by draws, against the joint normal distribution of the points in plain R.
 
 catch <- withr::with_seed(5, {
   d <- data.frame(a = runif(150), b = runif(150), g = sample(letters[1:5], 150, TRUE), area = runif(150))
@@ -9,7 +9,7 @@ cells <- expand.grid(a = seq(0, 1, length.out = 30), b = seq(0, 1, length.out = 
 cells <- cells[-(1:580), ] # the other level has 600 cells
 regions <- cbind(new = cells$g == "new", west = cells$a < 0.7, all = 1) / 100
 
-# Means and covariances of sums of exp(eta) for normal eta.
+# The means and covariances of sums of exp(eta), where eta is normal.
 lognormal_sums <- function(points, weights) {
   mu <- exp(points$fit$fit + diag(points$cov) / 2)
   list(mean = as.vector(t(weights) %*% mu), cov = t(weights * mu) %*% expm1(points$cov) %*% (weights * mu))
@@ -32,7 +32,7 @@ test_that("totals of counts have the moments of sums of log-normal variables, wi
   }
 })
 
-# Draws of the sums of back(eta) for the joint normal distribution of eta.
+# Draws of the sums of back(eta), where eta has the joint normal distribution.
 drawn_sums <- function(points, weights, back, count = 20000) {
   z <- withr::with_seed(1, matrix(rnorm(nrow(weights) * count), nrow(weights)))
   crossprod(weights, back(points$fit$fit + t(chol(points$cov + diag(1e-9, nrow(weights)))) %*% z))
@@ -49,7 +49,7 @@ test_that("quantiles of totals agree with draws of the joint distribution", {
   expect_lt(max(abs(ours$above8 - rowMeans(totals > 8))), 0.03)
 })
 
-test_that("totals of a logit link average over the nugget", {
+test_that("totals with a logit link integrate over the nugget", {
   fit <- gp(seen ~ 1, catch, ~ a + b, matern(3/2, 0.6, 0.4) + nugget(0.2), "vecchia", "none", neighbours = 149,
             family = binomial())
   own <- sqrt(0.2) * qnorm((1:20 - 0.5) / 20)
@@ -60,7 +60,7 @@ test_that("totals of a logit link average over the nugget", {
   expect_equal(ours$se.fit, unname(apply(totals, 1, sd)), tolerance = 0.04)
 })
 
-test_that("totals after a transformation agree with the dense covariance matrix, with VIF and effects", {
+test_that("totals of a transformed response agree with the dense covariance matrix, with VIF and effects", {
   fit <- gp(z ~ a, catch, ~ a + b, matern(3/2, 0.6, 0.4) + random_effect(~ 1 | g, 0.2) + nugget(0.1), "vif", "none",
             neighbours = 149, inducing = 20, transform = "log")
   points <- predict(fit, cells, interval = "confidence", cov = TRUE)
@@ -70,7 +70,7 @@ test_that("totals after a transformation agree with the dense covariance matrix,
   expect_identical(predict(fit, cells, sums = regions, se.fit = TRUE, interval = "confidence"), ours)
 })
 
-test_that("totals do not change the state of the generator", {
+test_that("totals do not change the state of R's generator", {
   fit <- fit_counts("vecchia")
   withr::local_seed(1)
   before <- .Random.seed

@@ -1,4 +1,4 @@
-# Trans-Gaussian kriging, against the bordered system in plain R, simulated means, and package gstat.
+# Trans-Gaussian kriging, against the bordered system in plain R, simulated means and package gstat.
 
 seen <- withr::with_seed(61, {
   d <- smooth_case(70, noise = 0.2)
@@ -8,12 +8,12 @@ new <- withr::with_seed(62, data.frame(a = runif(20), b = runif(20), w = rnorm(2
 logged <- gp(v ~ w, seen, ~ a + b, given(), estimate = "none", transform = "log")
 plain <- gp(log(v) ~ w, seen, ~ a + b, given(), estimate = "none")
 
-test_that("likelihoods are densities of the response", {
+test_that("likelihoods are densities of the untransformed response", {
   expect_equal(as.numeric(logLik(logged)), as.numeric(logLik(plain)) - sum(log(seen$v)))
   half <- update(logged, transform = 0.5)
   other <- gp(I(2 * (sqrt(v) - 1)) ~ w, seen, ~ a + b, given(), estimate = "none")
   expect_equal(as.numeric(logLik(half)), as.numeric(logLik(other)) - 0.5 * sum(log(seen$v)))
-  # with none, the density of the response is that of the Gaussian
+  # the transform with lambda = 1 has the density of the Gaussian response
   shifted <- update(logged, transform = 1)
   none <- update(logged, transform = NULL)
   expect_equal(as.numeric(logLik(shifted)), as.numeric(logLik(none)))
@@ -32,7 +32,7 @@ test_that("lognormal kriging agrees with the bordered system", {
   K <- unname(covariance_of(u))
   theirs <- oracle_kriging(K, both[1:70, 71:90], rep(1.3, 20), log(seen$v), X, X0)
   weights <- solve(rbind(cbind(K, X), cbind(t(X), matrix(0, 2, 2))), rbind(both[1:70, 71:90], t(X0)))
-  # Cressie (1993, 3.2.40): half the variance of the value less half that of its prediction
+  # Cressie (1993, 3.2.40): half the variance of the value, minus half the variance of its prediction
   spread <- colSums(weights[1:70, ] * (K %*% weights[1:70, ]))
   for (method in c("exact", "vecchia", "iterative")) for (tau in c(0, 0.05)) {
     fit <- update(logged, method = method, control = gp_control(neighbours = 69, cg_tol = 1e-12))
@@ -48,7 +48,7 @@ test_that("lognormal kriging agrees with the bordered system", {
 
 boxcox_inverse <- \(t, lambda) if (lambda == 0) exp(t) else (1 + lambda * t)^(1 / lambda)
 
-test_that("back-transformed means are unbiased over many fields", {
+test_that("back-transformed means are unbiased over many simulated fields", {
   u <- as.matrix(seen[1:25, c("a", "b")])
   target <- data.frame(a = 0.5, b = 0.5)
   root <- chol(covariance_of(rbind(u, unlist(target)), v = 0.3))
@@ -64,7 +64,7 @@ test_that("back-transformed means are unbiased over many fields", {
   }
 })
 
-test_that("a parameter is estimated at the maximum of the likelihood of the response", {
+test_that("lambda is estimated at the maximum of the likelihood of the response", {
   fit <- gp(v ~ w, seen, ~ a + b, matern(3/2) + nugget(), transform = "boxcox")
   lambda <- coef(fit, "transform")[["lambda"]]
   value <- function(lambda) as.numeric(logLik(gp(v ~ w, seen, ~ a + b, matern(3/2) + nugget(), transform = lambda)))
@@ -76,7 +76,7 @@ test_that("a parameter is estimated at the maximum of the likelihood of the resp
   expect_equal(near$transform$lambda, lambda, tolerance = 0.02)
 })
 
-test_that("the parameter is a separate coefficient", {
+test_that("lambda is a separate coefficient", {
   expect_identical(coef(logged, "transform"), c(lambda = 0))
   expect_identical(coef(update(logged, transform = 0.5), "transform"), c(lambda = 0.5))
   expect_identical(coef(update(logged, transform = NULL), "transform"), numeric())
@@ -117,11 +117,11 @@ test_that("trans-Gaussian kriging agrees with gstat where its expansion is exact
                                             debug.level = 0))
   fit <- gp(v ~ 1, seen, ~ a + b, spherical(1.2, 0.5) + nugget(0.1), estimate = "none", transform = 0.5)
   ours <- predict(fit, new, interval = "prediction")
-  # back(t) = (1 + t / 2)^2 has a constant second derivative, down to its zero
+  # the second derivative of back(t) = (1 + t / 2)^2 is constant for t above -2
   expect_equal(ours$fit, theirs$var1TG.pred, tolerance = 1e-4)
 })
 
-test_that("joint covariances agree with functions of a normal distribution", {
+test_that("joint covariances agree with those of functions of normal variables", {
   for (noisy in c("none", "prediction")) {
     linked <- function(lambda) {
       found <- predict(update(logged, transform = lambda), new, type = "link", interval = noisy, cov = TRUE)
@@ -131,7 +131,7 @@ test_that("joint covariances agree with functions of a normal distribution", {
     with(linked(0), {
       expect_equal(ours(0), exp(outer(m, m, `+`) + outer(diag(S), diag(S), `+`) / 2) * (exp(S) - 1), tolerance = 1e-8)
     })
-    with(linked(0.5), { # moments of (1 + t / 2)^2, where 1 + t / 2 is far from 0
+    with(linked(0.5), { # moments of (1 + t / 2)^2, if 1 + t / 2 is far from 0
       far <- which(1 + m / 2 > 4 * sqrt(diag(S)))
       expect_gt(length(far), 10)
       expect_equal(ours(0.5)[far, far], (outer(1 + m / 2, 1 + m / 2) * S + S^2 / 8)[far, far], tolerance = 1e-8)

@@ -1,4 +1,4 @@
-# Means, totals and areas of exceedance over zones of a map, against joint distributions of all cells in plain R.
+# Means, totals and areas of exceedance over zones of a map, against the joint distribution of all cells in plain R.
 
 skip_if_not_installed("terra")
 zone_cells <- function(map) {
@@ -13,7 +13,7 @@ zone_layer <- function(map) {
   layer[cells$east] <- 2
   layer
 }
-# The kriging distribution of all cells: universal kriging with dense matrices.
+# The joint distribution of all cells by universal kriging with dense matrices.
 dense_joint <- function(map, d, cells) {
   new <- cbind(as.data.frame(terra::xyFromCell(map, cells)), terra::as.data.frame(map, na.rm = FALSE)[cells, ])
   k <- \(a, b) {
@@ -65,7 +65,7 @@ test_that("means, totals and areas of exceedance have the standard errors of the
   }
 })
 
-test_that("zones do not depend on windows, and agree with predict(sums = )", {
+test_that("results for zones do not depend on windows, and agree with predict(sums = )", {
   map <- small_map()
   cells <- zone_cells(map)
   weights <- matrix(0, 108, 2)
@@ -81,13 +81,13 @@ test_that("zones do not depend on windows, and agree with predict(sums = )", {
       total <- zones[zones$quantity == "total", ]
       expect_equal(total$fit, drop(cells %*% weights), tolerance = 1e-10)
       expect_equal(total$se.fit, whole$se.fit, tolerance = 1e-10)
-      # other cells are among the neighbours in joint predictions of the whole map
+      # joint predictions of the whole map have other cells among their neighbours
       expect_equal(total[c("fit", "lwr", "upr")], whole[c("fit", "lwr", "upr")], tolerance = 2e-3, ignore_attr = TRUE)
     }
   }
 })
 
-test_that("polygons may overlap", {
+test_that("polygons that are zones may overlap", {
   map <- small_map()
   square <- \(x0, x1) sprintf("POLYGON ((%g 0, %g 0, %g 900, %g 900, %g 0))", x0, x1, x1, x0, x0)
   polygons <- terra::vect(c(square(0, 700), square(500, 1200)))
@@ -103,10 +103,10 @@ test_that("polygons may overlap", {
   }
 })
 
-test_that("fewer nodes change only standard errors, slightly, and results do not depend on the windows", {
+test_that("fewer nodes change standard errors slightly and nothing else, and results do not depend on the windows", {
   map <- terra::rast(nrows = 40, ncols = 60, xmin = 0, xmax = 1200, ymin = 0, ymax = 900, crs = "")
   zones <- terra::rast(map, vals = 1 + (terra::xFromCell(map, 1:2400) > 300))
-  # errors are correlated over less than a rectangle, and over more
+  # errors are correlated over less, and over more, than a rectangle
   for (range in c(30, 300)) {
     fit <- gp(z ~ 1, map_case(), ~ x + y, matern(3/2, 1, range) + nugget(0.04), "vecchia", "none", control = eight_near)
     all <- predict(fit, map, zones = zones, above = 1)$zones
@@ -124,7 +124,7 @@ test_that("fewer nodes change only standard errors, slightly, and results do not
   }
 })
 
-test_that("layers of zones and masks of all tiles are read for each tile", {
+test_that("layers of zones and masks are read for each tile", {
   map <- small_map()
   fit <- map_fit()
   tiles <- list(map[1:4, 1:5, drop = FALSE], map[1:4, 6:12, drop = FALSE], map[5:9, , drop = FALSE])
@@ -140,7 +140,7 @@ test_that("layers of zones and masks of all tiles are read for each tile", {
                "extent", class = "kernops_input_error")
 })
 
-test_that("maps of stars are zones and masks, also where a reference system is missing", {
+test_that("stars maps can be zones and masks, also without a reference system", {
   skip_if_not_installed("stars")
   map <- small_map()
   fit <- map_fit(formula = z ~ w)
@@ -159,7 +159,7 @@ test_that("maps of stars are zones and masks, also where a reference system is m
   expect_equal(as.vector(stars::st_as_stars(ours)[[1]]), as.vector(terra::values(masked)), tolerance = 1e-10)
   expect_error(predict(fit, proxy, zones = c(read(layer, FALSE), read(map[["w"]], FALSE))), "one layer",
                class = "kernops_input_error")
-  # terra takes a file with such an extent for longitudes and latitudes
+  # terra assumes that a file with such an extent has longitudes and latitudes
   small <- terra::rast(nrows = 9, ncols = 12, xmin = 0, xmax = 1.2, ymin = 0, ymax = 0.9, crs = "",
                        vals = terra::values(layer), names = "w")
   near <- transform(map_case(), x = x / 1000, y = y / 1000)
@@ -169,7 +169,7 @@ test_that("maps of stars are zones and masks, also where a reference system is m
   expect_equal(of_stars, predict(fit, small, zones = small)$zones, tolerance = 1e-10)
 })
 
-test_that("areas are in square kilometres for longitude and latitude; labels name zones", {
+test_that("areas for longitude and latitude are in square kilometres, and labels name zones", {
   map <- terra::rast(nrows = 4, ncols = 6, xmin = 0, xmax = 6, ymin = 50, ymax = 54)
   d <- withr::with_seed(3, data.frame(x = runif(40, 0, 6), y = runif(40, 50, 54), z = rnorm(40)))
   points <- terra::vect(d, geom = c("x", "y"), crs = "EPSG:4326")

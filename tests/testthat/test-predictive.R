@@ -1,5 +1,5 @@
-# The contract of predictives, see R/predictive.R: one body for all of them, by numerical integration of their
-# distribution functions and by draws.
+# The contract of predictive distributions in R/predictive.R, tested by the same code for all of them: numerical
+# integration of their distribution functions, and draws.
 
 package <- asNamespace("kernops")
 in_package <- function(f) `environment<-`(f, package)
@@ -57,7 +57,7 @@ test_that("quantiles invert the distribution function", {
   })
 })
 
-# The mean and the variance of one number, by the midpoint rule for its distribution function on a grid.
+# The mean and the variance of the k-th number, from its distribution function on a grid by the midpoint rule.
 moments_of <- function(x, k, discrete) {
   ends <- c(quantile_at(x, 1e-7)[[k]], quantile_at(x, 1 - 1e-7)[[k]])
   if (discrete) ends <- ends + c(-1, 1)
@@ -77,7 +77,7 @@ test_that("means and variances agree with the distribution function", {
   })
 })
 
-test_that("draws have the mean and the variance, a row for each number", {
+test_that("draws have the mean and the variance, in one row for each number", {
   each_predictive(function(x, name, discrete) {
     draws <- withr::with_seed(2, package$draw(x, 1000))
     expect_identical(dim(draws), c(3L, 1000L), info = name)
@@ -97,7 +97,7 @@ test_that("a normal predictive agrees with pnorm() and qnorm()", {
   expect_equal(package$cdf(x, 9, lower = FALSE), pnorm(9, new$mean, sd, lower.tail = FALSE))
 })
 
-test_that("a nugget is in the predictor of a mean of responses, and not in its quantiles", {
+test_that("predictions of responses include a nugget, and means and quantiles given the field do not", {
   fit <- c(fit_of(poisson())[1:2], list(model = list(nugget = 1), theta = 0.3))
   x <- package$predictive_transformed(normal_at(new), package$link_scale(fit))
   expect_equal(package$predictor(x), exp(new$mean + (new$variance + 0.3) / 2))
@@ -105,13 +105,13 @@ test_that("a nugget is in the predictor of a mean of responses, and not in its q
   expect_equal(quantile_at(x, 0.9), qlnorm(0.9, new$mean, sqrt(new$variance)))
 })
 
-test_that("multipliers of the trend change the mean of a transformed response only", {
+test_that("the correction for an estimated trend changes only the mean of a transformed response", {
   x <- package$predictive_transformed(normal_at(new), package$boxcox_scale(0), c(0, 0.1, -0.1))
   expect_equal(mean_at(x), exp(new$mean + new$variance / 2 - c(0, 0.1, -0.1)))
   expect_equal(package$variance(x), exp(2 * new$mean + new$variance) * expm1(new$variance))
 })
 
-test_that("columns have the levels as names, whatever the options of R", {
+test_that("columns are named by their levels, whatever the options of R", {
   withr::local_options(digits = 2, OutDec = ",")
   request <- list(se.fit = TRUE, interval = "confidence", level = 0.9, probs = c(0.025, 1 / 3), above = -1.5)
   table <- package$predictive_columns(normal_at(new), request)

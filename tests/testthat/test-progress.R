@@ -1,6 +1,6 @@
 # Progress messages of a fit.
 
-# Calls of the bar while `code` runs in what R takes for an interactive session: a data frame.
+# Runs `code` as in an interactive session, and returns the calls of the progress bar as a data frame.
 said_during <- function(code) {
   withr::local_options(rlang_interactive = TRUE)
   said <- NULL
@@ -18,7 +18,7 @@ case <- local({
   smooth_case(500)
 })
 
-test_that("one bar is over the whole fit: start, likelihoods, solves, and how far the search is", {
+test_that("one bar covers the whole fit: start, likelihoods, solves, and the progress of the search", {
   for (method in c("exact", "iterative")) {
     said <- said_during(gp(z ~ 1, case, ~ a + b, method = method, control = gp_control(subset = 300)))
     expect_identical(unique(said$what), "Fitting")
@@ -41,7 +41,7 @@ test_that("standard errors and cross-validation of the iterative method have a b
   expect_identical(unique(said_during(gp_cv(fit))$what), "Leaving out")
 })
 
-test_that("windows of a map share one bar, in which each has its part", {
+test_that("the windows of a map share one bar, with a part for each window", {
   skip_if_not_installed("terra")
   fit <- map_fit("iterative")
   said <- said_during(predict(fit, small_map(), se.fit = TRUE, interval = "none", window = 12))
@@ -54,19 +54,20 @@ test_that("windows of a map share one bar, in which each has its part", {
   expect_match(said$detail[!is.na(said$detail)], "^, (standard error|solving)")
 })
 
-test_that("there is no bar without an interactive session, or if it is switched off", {
+test_that("there is no bar in sessions that are not interactive, or if bars are switched off", {
   expect_null(said_during(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "none"))))
   withr::local_options(rlang_interactive = FALSE)
   expect_silent(gp(z ~ 1, case[1:30, ], ~ a + b))
 })
 
-test_that("a bar is removed with its computation, even after an error", {
+test_that("a bar is removed when its computation ends, even after an error", {
   withr::local_options(rlang_interactive = TRUE)
   expect_error(kernops:::with_bar("Trying", stop("no")), "no")
   expect_null(kernops:::the$bar)
 })
 
-# Bars of cli while `code` runs: what happens to them (a line for each: its name, the event), and where they are set to.
+# Runs `code` and logs the bars of cli: the names of bars, one per event; the events; and the values to which bars are
+# set.
 bars_during <- function(code) {
   rlang::local_interactive(TRUE)
   withr::local_options(cli.progress_handlers_only = "logger", cli.progress_show_after = 0)
@@ -82,7 +83,7 @@ bars_during <- function(code) {
   list(bars = sub(" .*", "", lines), events = sub("^[^ ]+ [^ ]+ ", "", lines), set_to = set_to)
 }
 
-test_that("the bar of cli is closed when its code ends, also by an error, and does not come back", {
+test_that("the bar of cli is closed when its code ends, also by an error, and is not reopened", {
   for (code in alist(kernops:::say_progress(fraction = 0.5), stop("no"))) {
     seen <- bars_during({
       try(kernops:::with_bar("Trying", eval(code)), silent = TRUE)
@@ -94,7 +95,7 @@ test_that("the bar of cli is closed when its code ends, also by an error, and do
   }
 })
 
-test_that("bars never go backwards, and accept updates after they have reached the end", {
+test_that("bars do not go backwards, and accept updates after they have reached the end", {
   fractions <- c(0.2, 0.6, 0.1, NaN, 1, 0.3, -Inf, Inf, 1)
   long <- bars_during(kernops:::with_bar("Trying", for (f in fractions) kernops:::say_progress(fraction = f)))
   short <- bars_during((function() {
@@ -105,7 +106,7 @@ test_that("bars never go backwards, and accept updates after they have reached t
     expect_identical(seen$set_to, c(0.2, 0.6, 0.6, 0.6, 0.99, 0.99, 0.99, 0.99, 0.99))
     expect_match(seen$events[[length(seen$events)]], "terminated")
   }
-  # within another bar
+  # a bar within another bar
   said <- said_during(kernops:::with_bar("Trying", {
     report <- kernops:::progress_bar("Solving")
     for (f in c(0.2, 0.6, 0.1)) report(f)
@@ -113,7 +114,7 @@ test_that("bars never go backwards, and accept updates after they have reached t
   expect_identical(said$detail, paste0(", solving ", c(20, 60, 60), " %"))
 })
 
-test_that("the real bar draws", {
+test_that("the real bar is drawn", {
   withr::local_options(rlang_interactive = TRUE, cli.progress_show_after = 0, cli.dynamic = TRUE)
   shown <- cli::cli_fmt(kernops:::with_bar("Trying", for (k in 1:3) {
     kernops:::say_progress(step = paste("step", k), fraction = k / 4, detail = ", solving 10 %")
@@ -128,7 +129,7 @@ test_that("the steps of the search are printed on request", {
 
 test_mistakes("kernops_input_error", alist(`progress that is none` = gp_control(progress = "all")))
 
-test_that("bars are not shown where they are switched off", {
+test_that("bars are not shown if they are switched off", {
   fit <- \(...) gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(...))
   expect_null(said_during(fit(progress = FALSE)))
   expect_false(is.null(said_during(fit(progress = TRUE))))

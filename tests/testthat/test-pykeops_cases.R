@@ -1,9 +1,9 @@
-# The cases that PyKeOps tests, in its own spelling (see helper-keops_shim.R), against plain R.
+# The test cases of PyKeOps in PyKeOps' own spelling (see helper-keops_shim.R), against plain R.
 #
 # Cases without a counterpart: half precision, torch.func, transposed memory, and reading a parameter at symbolic
-# positions, A[I * ncol + J], for which the language has no operation. A slice K[2:8, 3:14] and chosen pairs are numbers
-# here, not tensors. Gradients are requested explicitly, as there is no tape. Saved operators are in
-# test-keops_kernel.R, reductions over clusters that are close in test-keops_ranges.R.
+# positions, A[I * ncol + J], for which the formula language has no operation. Here a slice K[2:8, 3:14] and selected
+# pairs are numbers, not tensors. Gradients are requested explicitly, as there is no tape. Saved operators are tested
+# in test-keops_kernel.R, and reductions over nearby clusters in test-keops_ranges.R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 py <- pykeops_names
@@ -32,14 +32,14 @@ pykeops_formulas <- list(
   list("param", "param=Pm(1)", "Sum", list(sigma), matrix(sigma))
 )
 
-test_that("Genred() of formulas, in both precisions", {
+test_that("Genred() of formulas is right in both precisions", {
   for (case in pykeops_formulas) for (precision in c("float64", "float32")) with_kernops({
     op <- Genred(case[[1]], case[[2]], reduction_op = case[[3]], axis = 1)
     expect_close(do.call(op, case[[4]]), case[[5]], precision, info = case[[1]])
   }, precision = precision)
 })
 
-test_that("Genred() of reductions with an argument", {
+test_that("Genred() of reductions with an argument is right", {
   softmax <- Genred("Square(p-a)*Exp(-SqNorm2(x-y))", aliases, "SumSoftMaxWeight", axis = 1, formula2 = "y")
   expect_close(softmax(sigma, g, X, Y), exp(weighted) %*% Y / rowSums(exp(weighted)))
   variables <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(3)")
@@ -54,7 +54,7 @@ test_that("Genred() of reductions with an argument", {
   expect_close(keops_grad(op, "Y")(input), cbind(0.2 * colSums(shares / rowSums(shares))))
 })
 
-test_that("Genred() of batches in two dimensions", {
+test_that("Genred() of batches in two dimensions is right", {
   withr::local_seed(2)
   x <- array(runif(10 * 3 * 2 * 3), c(10, 3, 2, 3))
   l <- array(runif(10 * 3), c(10, 1, 1, 3))
@@ -68,7 +68,7 @@ test_that("Genred() of batches in two dimensions", {
   expect_equal(op(x, l, y, s), expected)
 })
 
-test_that("KernelSolve() and its gradient", {
+test_that("KernelSolve() and its gradient are right", {
   n <- 10
   variables <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(3)", "oos2 = Pm(1)")
   solver <- KernelSolve("Exp(-oos2*SqDist(x,y))*b", variables, "b", axis = 1)
@@ -83,7 +83,7 @@ test_that("KernelSolve() and its gradient", {
   expect_close(solution, solve(exp(-dense_sqdist(X, X)) + 0.1 * diag(n), X^2), tolerance = 1e-5)
 })
 
-test_that("kernels of the library, by their logarithms", {
+test_that("the kernels of the library are right, given by their logarithms", {
   r2 <- py$Pm(1 / sigma^2) * (py$Vi(X) |> py$sqdist(py$Vj(Y)))
   kernels <- list(
     gaussian = list(-r2, exp(-D2 / sigma^2)),
@@ -97,8 +97,8 @@ test_that("kernels of the library, by their logarithms", {
   }
 })
 
-# The products of chains of methods with B, and the gradients by x of half the sums of their squares.
-test_that("values and gradients of symbolic matrices", {
+# Products of chains of methods with B, and the gradients in x of half the sums of squares of these products.
+test_that("values and gradients of symbolic matrices are right", {
   x_i <- py$Vi(X)
   y_j <- py$Vj(Y)
   chains <- list(
@@ -116,12 +116,12 @@ test_that("values and gradients of symbolic matrices", {
     value <- \(x) outer(seq_len(nrow(x)), 1:6, Vectorize(\(i, j) chains[[name]][[2]](x[i, ], Y[j, ]))) %*% B
     v <- K |> py$matmul(B)
     expect_close(v, value(X), info = name)
-    gradient <- grad(K * (Vi(v) | Vj(B)), 1, x_i) |> py$sum(dim = 1) # Vi(v) holds numbers
+    gradient <- grad(K * (Vi(v) | Vj(B)), 1, x_i) |> py$sum(dim = 1) # Vi(v) contains numbers
     expect_close(gradient, central_difference(\(x) sum(v * value(x)), X, 2^-14), tolerance = 1e-5, info = name)
   }
 })
 
-test_that("minima and their places over the rows", {
+test_that("minima and their positions over the rows are right", {
   D_ij <- (1 + ((0.7 * py$Vi(X) + py$Vj(Y)) |> py$relu() * 1.4)^2) |> py$log() |> py$sum(-1)
   K_ij <- py$cos(D_ij^1.5 + 1) * py$sin(D_ij * (3.2 + 1.4))
   d <- outer(1:10, 1:6, Vectorize(\(i, j) sum(log(1 + (pmax(0.7 * X[i, ] + Y[j, ], 0) * 1.4)^2))))
@@ -135,7 +135,7 @@ test_that("minima and their places over the rows", {
   expect_equal(found, list(cbind(apply(wide, 2, min)), cbind(apply(wide, 2, which.min) - 1)))
 })
 
-test_that("long vectors, in points and in right-hand sides", {
+test_that("long vectors are right, as points and as right-hand sides", {
   withr::local_seed(4)
   for (sizes in list(c(300, 1), c(3, 300))) for (scheme in c("block_sum", "kahan_scheme", "direct_sum")) {
     x <- uniform(20, sizes[[1]]) / sqrt(sizes[[1]])
@@ -146,14 +146,14 @@ test_that("long vectors, in points and in right-hand sides", {
   }
 })
 
-test_that("products, their transposes, and derivatives by the right-hand side", {
+test_that("products, their transposes and derivatives in the right-hand side are right", {
   K <- py$exp(-(py$Vi(X) |> py$sqdist(py$Vj(Y))))
   expect_close(py$t(K) |> py$matmul(X), t(exp(-D2)) %*% X)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(3)"))
   v <- op(list(X, Y, B))
-  by_b <- keops_grad(op, "b")(list(X, Y, B, 2 * v)) # of sum(v^2)
+  by_b <- keops_grad(op, "b")(list(X, Y, B, 2 * v)) # the gradient of sum(v^2)
   expect_close(by_b, 2 * t(exp(-D2)) %*% exp(-D2) %*% B)
-  again <- op(list(X, Y, 2 * by_b)) # of sum(by_b^2): linear in b, so the same product twice
+  again <- op(list(X, Y, 2 * by_b)) # the gradient of sum(by_b^2), which is linear in b and hence the same product again
   expect_close(keops_grad(op, "b")(list(X, Y, B, 2 * again)), 4 * crossprod(exp(-D2)) %*% by_b)
 })
 
@@ -165,7 +165,7 @@ over_pairs <- function(x, y, of_pair) {
   do.call(rbind, lapply(seq_len(nrow(x)), rows))
 }
 
-test_that("products of tensors, with permutation, and their gradients", {
+test_that("products of tensors with a permutation, and their gradients, are right", {
   A <- 1:28 / 7
   product <- py$Pm(A) |> py$keops_tensordot(py$Pm(Y[1:7]), c(4, 7), 7, 1, 0) |> py$sum_reduction(dim = 1)
   expect_close(product, t(matrix(A, 4, byrow = TRUE) %*% Y[1:7]))
@@ -176,7 +176,7 @@ test_that("products of tensors, with permutation, and their gradients", {
   x <- uniform(3, prod(dims_x))
   y <- uniform(2, prod(dims_y))
   dot <- function(a, b) {
-    a <- matrix(aperm(tensor(a, dims_x), c(2, 4, 5, 1, 3)), 6) # the last three dimensions are summed
+    a <- matrix(aperm(tensor(a, dims_x), c(2, 4, 5, 1, 3)), 6) # the last three dimensions are summed over
     b <- matrix(aperm(tensor(b, dims_y), c(2, 5, 3, 1, 4, 6)), 16)
     flat(aperm(array(a %*% b, c(3, 2, 2, 3, 3)), order(permute)))
   }
@@ -191,7 +191,7 @@ test_that("products of tensors, with permutation, and their gradients", {
   expect_equal(sum(other * sum(grad(lazy, Vi(e), y_j), "i")), of_e(x, other))
 })
 
-test_that("Kronecker products of tensors", {
+test_that("Kronecker products of tensors are right", {
   withr::local_seed(6)
   for (dims in list(list(c(4, 5), c(4, 4)), list(c(4, 5, 4), c(4, 4, 5)), list(c(3, 5, 3, 2), c(3, 3, 5, 4)))) {
     if (prod(unlist(dims)) > 5000) local_kernops(backend = "auto") # these exceed the registers of a GPU
@@ -199,7 +199,7 @@ test_that("Kronecker products of tensors", {
     y <- uniform(4, prod(dims[[2]]))
     expected <- over_pairs(x, y, \(a, b) flat(kronecker(tensor(a, dims[[1]]), tensor(b, dims[[2]]))))
     expect_close(py$Vi(x) |> py$keops_kron(py$Vj(y), dims[[1]], dims[[2]]) |> py$sum(dim = 1), expected)
-    places <- 2 * seq_along(dims[[1]]) - 2 # dimensions of x and y in alternation
+    places <- 2 * seq_along(dims[[1]]) - 2 # dimensions of x and y alternate
     text <- sprintf("TensorDot(x, y, [%s], [%s], [], [], [%s])", toString(dims[[1]]), toString(dims[[2]]),
                     toString(c(places, places + 1)))
     variables <- sprintf(c("x=Vi(0,%d)", "y=Vj(1,%d)"), c(ncol(x), ncol(y)))
@@ -207,7 +207,7 @@ test_that("Kronecker products of tensors", {
   }
 })
 
-test_that("a discrete Fourier transform of complex values", {
+test_that("a discrete Fourier transform of complex values is right", {
   z <- Y[, 1] + 1i * Y[, 2]
   phase <- py$exp(-2i * pi * py$Vj(Y[, 3]) * py$Vi(f))
   expect_equal(py$sum(py$Vj(z) * phase, dim = 0), cbind(z * colSums(exp(-2i * pi * outer(c(f), Y[, 3])))))

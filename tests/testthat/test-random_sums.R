@@ -1,10 +1,10 @@
-# Random sums of numbers times vectors, as derivatives of kernels are, against plain R on all pairs at once. Plans take
-# such sums apart, into what is contracted, added up by tiles, or taken out of the sum.
+# Random sums of scalars times vectors, which occur in derivatives of kernels, against plain R on all pairs. The plan of
+# a sum decides which parts are contracted, which are summed in tiles, and which factors are taken out of the sum.
 
 either <- \(...) sample(c(...), 1)
 difference <- \() either("(x - y)", "(y - x)")
 
-# Texts of numbers and of vectors of a pair, of operations up to `depth` deep.
+# Random texts of scalars and vectors of a pair, with operations nested up to `depth` deep.
 sum_number <- function(depth = 2) {
   number <- \() sum_number(depth - 1)
   if (depth == 0) return(either("Exp(-SqDist(x, y))", "Exp(-SqDist(x, y))", "Exp(-WeightedSqDist(w, x, y))", "u", "f"))
@@ -24,10 +24,10 @@ sum_vector <- function(depth = 3) {
 
 in_r <- list(Exp = exp, Minus = `-`, Square = \(a) a^2, "|" = \(a, b) rowSums(a * b),
              SqDist = \(a, b) rowSums((a - b)^2), WeightedSqDist = \(w, a, b) rowSums(w * (a - b)^2))
-# The scale of rounding errors: the value without cancellation; exponents keep theirs.
+# The scale of rounding errors: the value that the operations have without cancellation, except within exponents.
 sizes_in_r <- \(exp_of) list(Exp = exp_of, Minus = abs, Square = \(a) a^2, "|" = \(a, b) rowSums(abs(a * b)),
                             "+" = \(a, b) abs(a) + abs(b), "-" = \(a, b) abs(a) + abs(b), "*" = \(a, b) abs(a * b))
-# Sums over the pairs of each row, or column, and their sizes.
+# The sums over the pairs of each row or column, and the scales of their rounding errors.
 sums_of_pairs <- function(formula, data, axis) {
   pairs <- expand.grid(i = seq_len(nrow(data$x)), j = seq_len(nrow(data$y)))
   at <- list(x = pairs$i, h = pairs$i, f = pairs$i, y = pairs$j, v = pairs$j, u = pairs$j, w = rep(1, nrow(pairs)))
@@ -44,7 +44,7 @@ for (seed in 1:12) test_that(paste("random sums of vectors are right, seed", see
   for (n in 1:40) {
     D <- either(2, 3, 5, 6, 7, 8, 17)
     points <- \(n) matrix(rnorm(n * D), n) / sqrt(D)
-    m <- either(21, 21, 150) # many rows meet few columns in the lanes of the CPU
+    m <- either(21, 21, 150) # many rows with few columns use the lanes of the CPU for the rows
     few <- if (m == 150) either(1, 5) else 27
     data <- list(x = points(m), y = points(few), h = points(m), v = points(few), f = matrix(runif(m) + 0.5),
                  u = matrix(runif(few) + 0.5), w = matrix(2^sample(-1:1, D, TRUE) * either(1, 1, -1, 0), 1))

@@ -1,8 +1,8 @@
-# The first page: its limits are limits of the package. (test-help.R compares its output blocks.)
+# The limits in README.md are limits of the package. (test-help.R compares the output blocks.)
 
 readme <- testthat::test_path("..", "..", "README.md")
 
-# The bold words that open each item of a section's list.
+# The bold words at the beginning of each item in the list of a section.
 items_of_section <- function(title) {
   lines <- readLines(readme)
   start <- match(paste("##", title), lines)
@@ -11,7 +11,7 @@ items_of_section <- function(title) {
   sub("^- \\*\\*(.*?)\\*\\*.*", "\\1", grep("^- ", section, value = TRUE), perl = TRUE)
 }
 
-# For each limit, a call that kernops must refuse; NULL where the limit is advice.
+# For each limit, a call that kernops must refuse, or NULL if the limit is only advice.
 limits <- list(
   "Small dense matrices." = NULL,
   "Neural networks." = NULL,
@@ -33,7 +33,7 @@ test_that("README.md does not deny existing features", {
   }
 })
 
-test_that("README.md names what most readers look for, and the number of families", {
+test_that("README.md names what most readers search for, and the number of families", {
   skip_if_not(file.exists(readme))
   table <- grep("^[|]", readLines(readme), value = TRUE)[1:5]
   cells <- trimws(strsplit(table[1], "|", fixed = TRUE)[[1]][-1])
@@ -42,17 +42,17 @@ test_that("README.md names what most readers look for, and the number of familie
     expect_match(table[4], name, fixed = TRUE)
   }
   named <- as.integer(sub(".*counts, presence and (\\d+) other families.*", "\\1", table[4]))
-  # the other three families: Gaussian, counts, presence and absence
+  # README.md describes three other families: Gaussian, counts, presence and absence
   expect_length(kernops:::family_table(), named + 3)
 })
 
-test_that("the citation has the title of the package and the article on the formula language", {
+test_that("the citation has the title of the package and of the article on the formula language", {
   citations <- citation("kernops")
   expect_identical(citations[[1]]$title, paste0("kernops: ", packageDescription("kernops")$Title))
   expect_match(format(citations[[2]], "text"), "Journal of Machine Learning Research", fixed = TRUE)
 })
 
-test_that("the site has each vignette in one of its groups", {
+test_that("each vignette is in a group of the site", {
   site <- testthat::test_path("..", "..", "_pkgdown.yml")
   skip_if_not(file.exists(site))
   lines <- readLines(site)

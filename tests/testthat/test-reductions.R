@@ -1,6 +1,6 @@
-# Every reduction against double loops in plain R, over both axes.
+# Every reduction, against double loops in plain R, over both axes.
 
-# Multiples of 1/8: squares are exact in float32, and there are many ties.
+# Multiples of 1/8, whose squares are exact in float32, with many ties.
 grid <- \(n, d = 1) matrix(sample(-8:8, n * d, replace = TRUE) / 8, n, d)
 squares <- \(x, y, p) (x - y)^2
 xy <- c("x = Vi(3)", "y = Vj(3)")
@@ -32,19 +32,19 @@ for (row in seq_len(nrow(reductions))) with(reductions[row, ], {
   })
 })
 
-test_that("Sum is the sum, for every sum scheme", {
+test_that("Sum agrees with the loops, for every sum scheme", {
   for (scheme in c("auto", "direct_sum", "block_sum", "kahan_scheme")) {
     check_against_loops("Sum", sum_scheme = scheme)
   }
 })
 
-test_that("Min, Max and their positions agree with the loops; ties take the lowest index", {
+test_that("Min, Max and their positions agree with the loops; the first of several equal values is selected", {
   for (reduction in c("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax")) {
     check_against_loops(reduction)
   }
 })
 
-test_that("the K smallest are in ascending order, neighbour by neighbour; ties take the lowest index", {
+test_that("the K smallest values are in ascending order; the first of several equal values comes first", {
   for (reduction in c("KMin", "ArgKMin", "KMin_ArgKMin", "KMax", "ArgKMax", "KMax_ArgKMax")) {
     for (K in c(1, 2, 7)) check_against_loops(reduction, paste(",", K), K = K)
   }
@@ -66,7 +66,7 @@ test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp agree with the loops"
   check_against_loops("Max_SumShiftExpWeight", ", x * y", distance, "SqDist(x, y)", w = \(x, y, p) x * y)
 })
 
-test_that("positions are integers from 1", {
+test_that("positions are integers that count from 1", {
   withr::local_seed(1)
   input <- list(x = grid(5, 3), y = grid(6, 3))
   for (reduction in c("ArgMin_Reduction(x - y,", "ArgMax_Reduction(x - y,", "ArgKMin_Reduction(x - y, 2,")) {
@@ -77,7 +77,7 @@ test_that("positions are integers from 1", {
   expect_type(keops_kernel("Min_ArgMin_Reduction(x - y, 1)", xy)(input), "double")
 })
 
-# One reduced variable y, and x = 1 for the rows: the reduction of the numbers y themselves.
+# Reduces the numbers y of a single variable, for rows x = 1.
 reduce <- function(reduction, y, option = "", weights = NULL, rows = 1, ...) {
   args <- c("x = Vi(1)", "y = Vj(1)", if (!is.null(weights)) "w = Vj(1)")
   op <- keops_kernel(sprintf("%s_Reduction(x * y%s, 1)", reduction, option), args, ...)
@@ -94,13 +94,13 @@ test_that("the K smallest of many values are right", {
   expect_identical(reduce("ArgKMin", 1e4:1, ", 256"), t(1e4:9745))
 })
 
-test_that("more neighbours than points are padded with Inf and NA", {
+test_that("if there are more neighbours than points, results are padded with Inf and NA", {
   expect_identical(reduce("KMin", c(3, 1, 2), ", 5"), t(c(1, 2, 3, Inf, Inf)))
   expect_identical(reduce("ArgKMin", c(3, 1, 2), ", 5"), t(c(2L, 3L, 1L, NA, NA)))
   expect_identical(reduce("KMin_ArgKMin", c(3, 1), ", 3"), t(c(1, 3, Inf, 2, 1, NA)))
 })
 
-test_that("an empty reduction gives the neutral element", {
+test_that("a reduction over no values gives the neutral element", {
   empty <- list(Sum = 0, Min = Inf, Max = -Inf, ArgMin = NA_integer_, ArgMax = NA_integer_, LogSumExp = -Inf)
   for (reduction in names(empty)) {
     value <- reduce(reduction, numeric(), rows = 2)
@@ -111,7 +111,7 @@ test_that("an empty reduction gives the neutral element", {
   expect_identical(reduce("ArgKMin", numeric(), ", 2"), t(c(NA_integer_, NA)))
 })
 
-test_that("reductions of no values, one value, and conditions with NaN agree with base R", {
+test_that("reductions of no values, of one value, and of NaN agree with the rules of base R", {
   for (reduction in c("Prod", "All")) expect_identical(drop(reduce(reduction, numeric())), 1, label = reduction)
   for (reduction in c("Any", "Count")) expect_identical(drop(reduce(reduction, numeric())), 0, label = reduction)
   for (reduction in c("Mean", "Var")) expect_identical(drop(reduce(reduction, numeric())), NaN, label = reduction)
@@ -126,7 +126,7 @@ test_that("reductions of no values, one value, and conditions with NaN agree wit
   }
 })
 
-test_that("the variance stays accurate with a large mean or an outlier", {
+test_that("the variance is accurate for a large mean or an outlier", {
   withr::local_seed(4)
   for (y in list(1e9 + rnorm(1e4), c(1e12, rnorm(999)), c(rnorm(999), 1e12))) {
     expect_equal(drop(reduce("Var", y)), stats::var(y), tolerance = 1e-12)
@@ -134,7 +134,7 @@ test_that("the variance stays accurate with a large mean or an outlier", {
   expect_identical(drop(reduce("Var", rep(0.1, 1000))), 0)
 })
 
-test_that("LogSumExp neither overflows nor turns an empty mass into NaN", {
+test_that("LogSumExp does not overflow, and the value for zero mass is not NaN", {
   rows <- list(list(c(1000, 1000), 1000 + log(2)), list(c(-1000, -1000), -1000 + log(2)),
                list(c(-Inf, -Inf), -Inf), list(c(0, Inf), Inf), list(c(Inf, Inf), Inf), list(c(-Inf, 1), 1),
                list(c(0, NaN), NaN), list(c(Inf, NaN), NaN), list(c(-800, 800), 800))
@@ -179,7 +179,7 @@ test_that("the sum schemes have the documented accuracy", {
   expect_lte(rounding, 2 * .Machine$double.eps)
 })
 
-test_that("sums of float32 terms in float64 have all their digits", {
+test_that("sums in float64 of float32 terms are accurate to all digits", {
   withr::local_seed(4)
   single <- \(x) readBin(writeBin(x, raw(), size = 4), "double", length(x), size = 4)
   y <- single(rnorm(3e5) * 10^runif(3e5, -3, 3))
@@ -193,7 +193,7 @@ test_that("sums of float32 terms in float64 have all their digits", {
   }
 })
 
-test_that("LogSumExp and SumSoftMaxWeight may be summed in float64 as well", {
+test_that("LogSumExp and SumSoftMaxWeight may be summed in float64, too", {
   withr::local_seed(5)
   y <- rep(1, 1e5) # ones, so that all terms are exact
   w <- round(uniform(1e5) * 2^20) / 2^20
@@ -206,7 +206,7 @@ test_that("LogSumExp and SumSoftMaxWeight may be summed in float64 as well", {
   })
 })
 
-test_that("products, means and variances may be accumulated in float64 as well", {
+test_that("products, means and variances may be accumulated in float64, too", {
   withr::local_seed(6)
   single <- \(x) readBin(writeBin(x, raw(), size = 4), "double", length(x), size = 4)
   y <- matrix(single(c(runif(2e4, 0.9, 1.1), 1000 + rnorm(2e4))), ncol = 2)
@@ -224,7 +224,7 @@ test_that("products, means and variances may be accumulated in float64 as well",
 test_mistakes("kernops_input_error", alist(`unknown accumulator` = reduce("Sum", 1, accumulator = "float16")))
 test_mistakes("kernops_input_error", alist(`unknown sum scheme` = reduce("Sum", 1, sum_scheme = "no_scheme")))
 
-test_that("a product is right even if parts of it overflow or underflow", {
+test_that("a product is right even if partial products overflow or underflow", {
   withr::local_seed(1)
   cases <- list(rep(c(1e3, 1e-3), 1000), sample(rep(c(2^100, -2^-100), c(64, 63))), c(1e-30, 1e-30, 1e30, 1e30, -5),
                 c(2^-149, 2^-126, 2^120, 2^127), rep(c(1e30, 0), 40), c(rep(1e30, 20), Inf), c(Inf, 0), rep(2^100, 100))

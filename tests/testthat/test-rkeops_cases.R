@@ -1,10 +1,10 @@
-# The cases that rkeops tests, in its own spelling (see helper-keops_shim.R), against plain R.
+# The test cases of rkeops in rkeops' own spelling (see helper-keops_shim.R), against plain R.
 #
-# Cases without a counterpart: rkeops compares formula texts with addresses, and Python's errors, word by word; it
-# refuses calls that work here (sizes 3 and 1 in `x | y` and atan2(), Vi(3), Re() of real tensors, +x). Functions of
-# complex tensors that take real and imaginary parts for two real entries (cos(), acos(), min(), step(), tensorprod())
-# are the complex functions here, or errors. A missing position, in argKmin() of more neighbours than points, is NA here
-# and 0 in rkeops.
+# Cases without a counterpart: rkeops compares texts of formulas that contain addresses, and error messages of Python,
+# word by word; rkeops refuses calls that work here (sizes 3 and 1 in `x | y` and atan2(), Vi(3), Re() of real tensors,
+# +x). Functions that rkeops applies to the real and imaginary parts of complex tensors as two real entries (cos(),
+# acos(), min(), step(), tensorprod()) are the complex functions here, or errors. If argKmin() has more neighbours than
+# points, a missing position is NA here and 0 in rkeops.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 list2env(rkeops_names, environment())
@@ -26,7 +26,7 @@ rkeops_formulas <- list(
        list(X, Y, matrix(1, 10)), each(\(a, b) 2 * (a - b)))
 )
 
-test_that("operators of formulas: input by position, by name in any order, and with points in columns", {
+test_that("operators of formulas accept input by position, by name in any order, and with points in columns", {
   for (case in rkeops_formulas) {
     op <- keops_kernel(case[[1]], case[[2]])
     names <- sub("=.*", "", case[[2]])
@@ -34,7 +34,7 @@ test_that("operators of formulas: input by position, by name in any order, and w
     expect_close(op(case[[3]], inner_dim = "col"), case[[4]], info = case[[1]])
     expect_close(op(rev(input)), case[[4]], info = case[[1]])
     turned <- lapply(input, \(v) if (is.matrix(v)) t(v) else v)
-    expect_close(t(op(turned, inner_dim = "row")), case[[4]], info = case[[1]]) # rkeops leaves the result as it is
+    expect_close(t(op(turned, inner_dim = "row")), case[[4]], info = case[[1]]) # rkeops does not transpose the result
     expect_error(do.call(op, unname(input)), class = "kernops_error")
     expect_error(op(unlist(input)), class = "kernops_error")
     expect_named(op(), c("formula", "args", "args_info", "sum_scheme"), ignore.order = TRUE)
@@ -42,8 +42,9 @@ test_that("operators of formulas: input by position, by name in any order, and w
   expect_error(keops_kernel("Sum_Reduction((x|y, 1)", c("x=Vi(3)", "y=Vj(3)")), class = "kernops_formula_error")
 })
 
-# rkeops also tests the gradient by x of a sum over i, with eta for each i. This is not a gradient: eta is for each j.
-test_that("gradients of operators, by position from 0 or by name", {
+# rkeops also tests the gradient in x of a sum over i with eta for each i. This is not a gradient, in which eta is for
+# each j.
+test_that("gradients of operators select the variable by position from 0 or by name", {
   op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 1)", c("x=Vi(0,3)", "y=Vj(1,3)"))
   eta <- cbind(1:10 / 5)
   by_x <- c(eta) * each(\(a, b) 2 * (a - b))
@@ -54,7 +55,7 @@ test_that("gradients of operators, by position from 0 or by name", {
   expect_close(keops_grad(over_i, var = 1)(list(X, Y, matrix(1, 6))), each(\(a, b) 2 * (b - a), "i"))
 })
 
-test_that("gradients of symbolic matrices take the reduction as an argument", {
+test_that("gradients of symbolic matrices have the reduction as an argument", {
   x_i <- Vi(X)
   y_j <- Vj(Y)
   one_i <- Vi(matrix(1, 10))
@@ -65,7 +66,7 @@ test_that("gradients of symbolic matrices take the reduction as an argument", {
   expect_error(grad(sqnorm2(x_i - y_j), one_i, 2, var = x_i, "j"), class = "kernops_error")
 })
 
-test_that("tensors know their class and their number of entries", {
+test_that("functions return the class of a tensor and its number of entries", {
   z <- matrix(1i^(-6:5), 4)
   for (real in list(LazyTensor(X, "i"), LazyTensor(X, index = "j"), LazyTensor(1:7), LazyTensor(3), LazyTensor(3.14),
                     Vi(X), Vj(X), Pm(1:7))) {
@@ -85,7 +86,7 @@ test_that("tensors know their class and their number of entries", {
   }
 })
 
-# rkeops' call of tensors == its value for one pair of vectors.
+# Calls of rkeops with tensors, each with its value for one pair of vectors.
 rkeops_calls <- alist(
   x_i + 3 == a + 3, 3.14 - x_i == 3.14 - a, x_i * 3L == 3 * a, 3.14 / (x_i + 2) == 3.14 / (a + 2),
   (x_i + 2)^y_j == (a + 2)^b, (x_i + 2)^(-0.5) == 1 / sqrt(a + 2), 3.14^x_i == 3.14^a, (x_i + 2)^0.314 == (a + 2)^0.314,
@@ -104,7 +105,7 @@ rkeops_calls <- alist(
   argmax(x_i - y_j) == which.max(a - b) - 1, x_i + y_j + Pm(1:3) + y_j + x_i == 2 * a + 2 * b + 1:3
 )
 
-test_that("operations on tensors and numbers", {
+test_that("operations on tensors and numbers are right", {
   x_i <- LazyTensor(X, index = "i")
   y_j <- LazyTensor(Y, index = "j")
   for (call in rkeops_calls) {
@@ -127,7 +128,7 @@ test_that("operations on tensors and numbers", {
   }
 })
 
-test_that("reductions of points of one axis, and of parameters", {
+test_that("reductions of points of one axis, and of parameters, are right", {
   small <- matrix(c(2, 4, 6, 3, 2, 8, 9, 1, 3), 3)
   x_i <- Vi(small)
   of_columns <- \(f) t(apply(small, 2, f))
@@ -157,11 +158,11 @@ test_that("reductions of points of one axis, and of parameters", {
   }
 })
 
-test_that("weighted reductions of pairs", {
+test_that("weighted reductions of pairs are right", {
   V_ij <- Vi(X) - Vj(Y)
   S_ij <- sum(V_ij^2)
   expect_close(logsumexp_reduction(S_ij, "i"), cbind(log(colSums(exp(D2)))))
-  expect_close(sumsoftmaxweight(S_ij, "i", Vj(B)), B) # a weight for each j is that of all terms
+  expect_close(sumsoftmaxweight(S_ij, "i", Vj(B)), B) # a weight that depends on j is the same for all terms
   expect_close(sumsoftmaxweight(S_ij, "j", Vj(B)), exp(D2) %*% B / rowSums(exp(D2)))
   shares <- each(\(a, b) exp(sum((a - b)^2)) * (a - b))
   expect_close(sumsoftmaxweight_reduction(S_ij, "j", V_ij), shares / rowSums(exp(D2)))
@@ -171,7 +172,7 @@ test_that("weighted reductions of pairs", {
   expect_error(logsumexp(S_ij, "9"), class = "kernops_error")
 })
 
-test_that("functions of complex tensors", {
+test_that("functions of complex tensors are right", {
   z <- matrix((2 + 1i)^(-2:3), 2)
   for (f in list(Re, Im, Mod, Arg, Conj, exp, log, inv, square, sqrt, rsqrt, \(z) z^3, \(z) z * 2, \(z) 2i * z,
                  \(z) 3 / z, \(z) z - 3.3, \(z) round(z, 1), \(z) abs(-z))) {

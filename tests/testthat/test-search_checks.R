@@ -1,6 +1,7 @@
 
 test_that("a nugget far below the variance of a smooth field is not reported as zero", {
-  # 6 inputs, noise of standard deviation 0.01: nearest points differ by far more, but 600 points predict within 0.01
+  # 6 inputs, noise of standard deviation 0.01: nearest points differ by far more, but predictions from 600 points err
+  # by less
   case <- withr::with_seed(1, {
     x <- matrix(stats::runif(3600), 600, dimnames = list(NULL, paste0("x", 1:6)))
     data.frame(x, y = rowSums(sin(2 * x)) + x[, 1] * x[, 2] + stats::rnorm(600, sd = 0.01))
@@ -8,7 +9,7 @@ test_that("a nugget far below the variance of a smooth field is not reported as 
   fit <- \(...) gp(y ~ 1, case, reformulate(paste0("x", 1:6)), ..., method = "exact")
   expect_no_warning(smooth <- fit(matern(7/2, ard = TRUE) + nugget()), class = "kernops_degenerate")
   expect_equal(smooth$theta[[smooth$model$nugget]], 1e-4, tolerance = 0.3)
-  # for a rough field, nothing tells the same noise from the field
+  # for a rough field, the data do not distinguish the same noise from the field
   expect_warning(fit(exponential() + nugget()), "estimated as zero", class = "kernops_degenerate")
 })
 
@@ -27,14 +28,15 @@ test_that("a nugget far below the variance of a smooth field is kept, also for s
   none <- \(...) variables_without_nugget(with_nuggets(fit(...)))
   sills <- list(matrix(c(1, 1.5, 1.5, 4), 2), c(1e-4, 2.5e-3))
   expect_identical(none(matern(7/2, range = 2), sills), character())
-  # for a rough field, nothing tells the same noise from the field; a nugget far below the variance given others is none
+  # for a rough field, noise cannot be distinguished from the field; noise far below the conditional variance counts as
+  # zero
   expect_identical(none(exponential(range = 2), sills), c("p", "q"))
   expect_identical(none(matern(7/2, range = 2), replace(sills, 2, list(c(1e-10, 2.5e-3)))), "p")
-  # one with no observations near has the prior variance of the field
+  # a variable without near observations has the prior variance of the field
   expect_identical(none(exponential(range = 1e-3), list(diag(c(1, 1)), c(0.5, 0.005))), "q")
 })
 
-test_that("tests of the nearest of many points give the answers of a search through all", {
+test_that("tests by the nearest of many points agree with a search through all points", {
   withr::local_seed(1)
   u <- matrix(runif(24000), 12000)
   covariances <- list(matern(3/2, 1, 0.02), exponential(2, 0.001), exponential(1, 0.1) * periodic(1, 1, 0.03))
@@ -50,7 +52,7 @@ test_that("tests of the nearest of many points give the answers of a search thro
     }
   }
   expect_setequal(unlist(answers), c(TRUE, FALSE))
-  # copies of a point have the semivariance 0
+  # the semivariance at copies of a point is 0
   twice <- rbind(u, u)
   expect_false(for_nearest(model, twice, function(near) stats::median(near$semivariance) > 1e-12))
 })

@@ -1,4 +1,4 @@
-# A search from exp(s) for the minimum of `value` of its logarithm.
+# A search from exp(s) for the minimum of `value`, a function of the logarithm of one parameter.
 search_of_one <- function(s, value, slope, maxit = 100, bends = 2, ...) {
   parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = exp(-100), upper = exp(100))
   likelihood <- function(theta) {
@@ -9,7 +9,7 @@ search_of_one <- function(s, value, slope, maxit = 100, bends = 2, ...) {
   kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
 }
 
-test_that("the search takes at most the allowed number of steps, and reports an early end", {
+test_that("the search makes at most the allowed number of steps, and reports an early end", {
   value <- \(s) (s - 50)^2
   slope <- \(s) 2 * (s - 50)
   found <- search_of_one(0, value, slope)
@@ -22,7 +22,7 @@ test_that("the search takes at most the allowed number of steps, and reports an 
                    list(message = "no better step found", convergence = 1L))
 })
 
-test_that("a search does not move to points where the derivative is not a number", {
+test_that("a search does not move to points at which the derivative is NaN", {
   found <- search_of_one(0, \(s) (s - 50)^2, \(s) if (s > 20) NaN else 2 * (s - 50))
   expect_lte(log(found$theta), 20)
   expect_identical(found$convergence, 1L)
@@ -35,13 +35,13 @@ test_that("a search continues where the information has no curvature", {
   expect_identical(found$convergence, 0L)
 })
 
-test_that("a search ends if rounding exceeds its gain, and reports this", {
+test_that("a search ends if rounding errors exceed the possible gain, and reports this", {
   search <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
   expect_lt(abs(log(search$theta) - 50), 2)
   expect_gt(abs(log(search$theta) - 50), 1e-6)
   expect_identical(search[c("convergence", "rounding")], list(convergence = 0L, rounding = 1))
 
-  # entries that are off by random e change the log-determinant by so much
+  # random errors of this size in the entries change the log-determinant by the expected loss
   withr::local_seed(4)
   n <- 300
   K <- 50 * exp(-as.matrix(dist(runif(n))))
@@ -55,8 +55,8 @@ test_that("a search ends if rounding exceeds its gain, and reports this", {
   expect_lt(abs(log(-mean(change) / expected)), 0.5)
 })
 
-test_that("a step that meets a bound follows the ridge along it", {
-  # values on a valley along (1, -3), against a quadratic program by brute force
+test_that("a step that meets a bound follows the ridge along the bound", {
+  # values in a valley along (1, -3), against the minimum of the quadratic function on a grid
   across <- c(3, 1) / sqrt(10)
   along <- c(1, -3) / sqrt(10)
   h <- 1e4 * tcrossprod(across) + tcrossprod(along)
@@ -72,15 +72,15 @@ test_that("a step that meets a bound follows the ridge along it", {
   expect_lt(value(step), value(pmin(free, 0.5)) - 100)
 })
 
-test_that("a search that ends clearly below its start returns the start", {
-  # the slope leads to 50, the value is best at 0
+test_that("a search that ends clearly below its starting value returns the start", {
+  # the slope leads to 50, although the value is best at 0
   follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
                                    estimate = \(theta) list(value = log(theta)^2 / 100, logdet_error = error))
   expect_equal(log(follow(1)$theta), 1)
   expect_identical(follow(1)$convergence, 1L)
   expect_equal(log(follow(10)$theta), 50, tolerance = 1e-3)
   expect_identical(follow(10)$convergence, 0L)
-  # steps of one would be 49
+  # steps of length one would need 49 steps
   expect_lt(follow(10)$evaluations, 20)
 
   withr::local_seed(1)

@@ -1,12 +1,12 @@
-# A fit is at the best optimum, or warns that it is doubtful. The oracle of an optimum is a likelihood in plain R,
-# maximised from other starting values, or another package.
+# A fit ends at the best optimum, or warns that the optimum is doubtful. The oracle of an optimum is a likelihood in
+# plain R, maximised from other starting values, or another package.
 
 quakes_once <- quakes[!duplicated(quakes[c("lat", "long", "depth")]), ]
 
 # The dense log-likelihood at the parameters of a fit.
 exact_value <- function(fit, ...) gp(..., covariance = fit$covariance, method = "exact", estimate = "none")$loglik
 
-test_that("covariances of compact support are fitted at the best of their optima", {
+test_that("covariances with compact support are fitted at the best of their optima", {
   skip_if_not_installed("gstat")
   data("coalash", "jura", package = "gstat", envir = environment())
   coal <- as.data.frame(coalash)
@@ -23,7 +23,7 @@ test_that("covariances of compact support are fitted at the best of their optima
   expect_gt(turned$loglik, at$loglik - 0.02)
 })
 
-test_that("the iterative method ends near the optimum of the exact one", {
+test_that("the iterative method ends near the optimum of the exact method", {
   skip_on_cran()
   skip_if_not_installed("fields")
   data("NorthAmericanRainfall", package = "fields", envir = environment())
@@ -41,7 +41,7 @@ test_that("the iterative method ends near the optimum of the exact one", {
   expect_gt(exact_value(fit, mag ~ 1, quakes_once, ~ long + lat + depth), exact$loglik - 0.3)
 })
 
-test_that("traces of the search agree with the dense matrix, within their error, which is reported", {
+test_that("trace estimates of the search agree with the dense matrix within their reported error", {
   data <- withr::with_seed(3, smooth_case(300))
   fit <- gp(z ~ 1, data, ~ a + b, matern(3/2, 2, 3) + nugget(0.02), estimate = "none")
   dense <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)$evaluate(fit$theta, FALSE, TRUE)$gradient()
@@ -57,15 +57,16 @@ test_that("traces of the search agree with the dense matrix, within their error,
   expect_lt(max(abs(log(apply(draws[1:3, ], 1, sd) / error))), 0.5)
 })
 
-# A model whose field has the variance of the first parameter, beside a nugget.
+# A model of a field, whose variance is the first parameter, and a nugget.
 field_and_nugget <- function(parameters) {
   model <- kernops:::covariance_model(constant() + nugget(), 1)
   model$parameters[names(parameters)] <- parameters
   c(model, list(sites = matrix(0)))
 }
 
-test_that("a variance near zero is raised if the slope indicates an improvement", {
-  # -2 log-likelihood with its optimum at a nugget of 0.5, and hardly any slope by its logarithm near 0
+test_that("a variance near zero is increased if the slope indicates an improvement", {
+  # -2 log-likelihood with its optimum at a nugget of 0.5, and with nearly no slope in the logarithm of the nugget near
+  # 0
   value <- \(theta) 40 * (theta[[2]] - 0.5)^2 + (log(theta[[1]]) - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
   likelihood <- function(theta) {
@@ -79,7 +80,7 @@ test_that("a variance near zero is raised if the slope indicates an improvement"
 })
 
 test_that("a small variance that the data determine is kept", {
-  # along a ridge, the optimum of the second is a thousandth of the first
+  # along a ridge, the optimum of the second variance is a thousandth of the first one
   value <- \(s) 1000 * (s[[2]] - s[[1]] + log(1000))^2 + 0.1 * (s[[1]] - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
   steps <- 0
@@ -109,7 +110,7 @@ test_that("periods are found down to twice the spacing of the points", {
   expect_lt(min(abs(fast - 0.21)), 1e-3)
 })
 
-test_that("the seasons of carbon dioxide are forecast", {
+test_that("the seasonal variation of carbon dioxide is forecast", {
   skip_on_cran()
   d <- data.frame(t = as.numeric(time(co2)), y = as.numeric(co2))
   past <- d$t < 1993
@@ -128,7 +129,7 @@ test_that("a subset contains neighbours, and does not depend on the order of the
   expect_gt(mean(nearest == 1), 0.5)
 })
 
-test_that("starts fill the space of the parameters, and include the given angle", {
+test_that("starting points fill the parameter space, and include the given angle", {
   points <- kernops:::even_points(64, 3)
   for (k in 1:3) expect_lt(max(abs(sort(points[, k]) - (1:64 - 0.5) / 64)), 0.05)
   u <- matrix(sin(1:80), 40)
@@ -139,7 +140,7 @@ test_that("starts fill the space of the parameters, and include the given angle"
   expect_true(all(starts[, 4] == 0.5))
 })
 
-test_that("noise-free data of a smooth covariance: the edge of singular matrices is reported", {
+test_that("for data without noise and a smooth covariance, a search that ends near singular matrices is reported", {
   withr::local_seed(1)
   d <- data.frame(x = runif(200), y = runif(200))
   d$z <- sin(3 * d$x) * d$y
@@ -161,19 +162,19 @@ test_that("noise that a field explains, and a nugget of zero, are reported", {
     if (var(residuals(fit)) < 0.1 * var(d$z)) expect_true("kernops_degenerate" %in% told, label = paste("seed", seed))
   }
   withr::local_seed(1)
-  withr::local_options(warn = 1) # the snapshot shows a warning
+  withr::local_options(warn = 1) # the snapshot contains the warning
   expect_snapshot(invisible(gp(z ~ 1, data.frame(x = runif(60), y = runif(60), z = rnorm(60)), ~ x + y)))
 })
 
 test_that("copies of observations are reported", {
   d <- withr::with_seed(4, smooth_case(40))
-  withr::local_options(warn = 1) # the snapshot shows a warning
+  withr::local_options(warn = 1) # the snapshot contains the warning
   expect_snapshot(invisible(gp(z ~ 1, d[c(1:40, 1:3), ], ~ a + b)))
   apart <- rbind(d, transform(d[1:3, ], z = z + 0.1))
   expect_no_warning(gp(z ~ 1, apart, ~ a + b))
 })
 
-test_that("noise alone is the null model, that of lm()", {
+test_that("a fit of noise alone is the model of lm()", {
   d <- withr::with_seed(5, smooth_case(50))
   for (method in c("exact", "iterative")) {
     fit <- gp(z ~ w, d, ~ a + b, nugget(), method = method)

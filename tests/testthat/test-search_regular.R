@@ -1,4 +1,4 @@
-# Starting values and ends of the search of gp(), and standard errors at its end.
+# Starting values and ends of searches by gp(), and standard errors at the end.
 
 test_that("estimates are at an optimum of the dense likelihood", {
   withr::local_seed(3)
@@ -14,7 +14,7 @@ test_that("estimates are at an optimum of the dense likelihood", {
   }
 })
 
-test_that("the optimum of all data may be that of a candidate whose value is not the lowest", {
+test_that("the best optimum may be reached from a candidate whose own value is not the lowest", {
   model <- kernops:::covariance_model(exponential(1, fixed = "variance"), 1)
   well <- \(s) pmin(10 + 8 * (s + 2)^2, 7 + 8 * (s - 2)^2)
   target <- list(model = model, value = \(theta) well(log(theta[[2]])))
@@ -31,8 +31,8 @@ test_that("the optimum of all data may be that of a candidate whose value is not
   expect_equal(vapply(best$rivals, \(end) log(end$theta[[2]]), 0), -2, tolerance = 1e-3)
 })
 
-# The average information wrt the logarithms of variance, range and nugget: y'P K_i P K_j P y / 2, with derivatives K_i
-# by differences.
+# The average information in the logarithms of variance, range and nugget: y'P K_i P K_j P y / 2, where K_i are
+# derivatives by finite differences.
 average_of <- function(theta, d, X) {
   k <- \(s) covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3]))
   K <- k(log(theta))
@@ -44,7 +44,7 @@ average_of <- function(theta, d, X) {
   t(across) %*% P %*% across / 2
 }
 
-test_that("the search ends with the average information, which is near the observed one", {
+test_that("the search ends with the average information, which is near the observed information", {
   withr::local_seed(18)
   d <- smooth_case(300)
   d$z <- d$w + as.vector(rnorm(300) %*% chol(covariance_of(d[c("a", "b")], 1, 0.1, 0.1)))
@@ -68,7 +68,7 @@ test_that("parameters with given values have no standard error", {
   expect_true(all(is.na(summary(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"))$errors)))
 })
 
-test_that("equal parts of a sum have different starting values, and given values are kept", {
+test_that("equal terms of a sum get different starting values, and given values are kept", {
   withr::local_seed(13)
   u <- matrix(runif(40))
   model <- kernops:::covariance_model(matern(range = 0.5) + matern(5/2) + matern(5/2) + nugget(), 1)
@@ -77,7 +77,7 @@ test_that("equal parts of a sum have different starting values, and given values
   expect_true(all(starts[, 4] > 2 * starts[, 6]))
 })
 
-test_that("the slope of a line is found, whatever its units", {
+test_that("the slope of a line is found in any units", {
   withr::local_seed(19)
   u <- 1:50
   z <- 3 + u + rnorm(50, sd = 0.1)
@@ -91,7 +91,7 @@ test_that("the slope of a line is found, whatever its units", {
   }
 })
 
-test_that("smooth functions without noise are interpolated up to the limit of singular matrices", {
+test_that("smooth functions without noise are interpolated, up to the limit of singular matrices", {
   at <- seq(0.05, 0.95, by = 0.01)
   for (seed in 1:3) for (nu in c(5/2, 7/2)) {
     u <- withr::with_seed(seed, runif(60))
@@ -100,7 +100,7 @@ test_that("smooth functions without noise are interpolated up to the limit of si
   }
 })
 
-test_that("smooth functions on a line are interpolated, where observations follow from earlier ones", {
+test_that("smooth functions on a line are interpolated if earlier observations determine later ones", {
   for (u in list(seq(0, 1, length.out = 15), seq(0, 1, length.out = 15)^2, seq(0, 1, length.out = 100),
                  seq(0, 1, length.out = 450))) {
     expect_warning(fit <- gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential()),
@@ -126,7 +126,7 @@ test_that("a period is found", {
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
 })
 
-test_that("the search takes few steps for a period, which is determined far better than other parameters", {
+test_that("the search needs few steps for a period, which the data determine far better than other parameters", {
   withr::local_seed(1)
   u <- seq(0, 12, length.out = 150)
   z <- sin(2 * pi * u) * (1 + 0.1 * u) + 0.2 * u + rnorm(150, sd = 0.2)
@@ -150,7 +150,7 @@ test_that("the search finds a slowly changing wave for either order of the facto
   }
 })
 
-test_that("a level missing in the subset of a start does not remove other columns of the trend", {
+test_that("a level that is missing in the subset of a start does not remove other columns of the trend", {
   withr::local_seed(26)
   d <- transform(smooth_case(40), g = factor(replace(rep(c("p", "q"), 20), 7, "rare")))
   data <- gp(z ~ g + w, d, ~ a + b, given(), estimate = "none")$data

@@ -1,6 +1,6 @@
-# Estimation, prediction with noise and simulation by Vecchia's approximation.
+# Estimation, prediction with noise and simulation, by Vecchia's approximation.
 
-# A field of Matern 3/2 with range 0.1 on the unit square, and its observations.
+# A Matern 3/2 field with range 0.1 on the unit square, and its observations.
 field_case <- function(n, new, noise, seed = 1) {
   withr::local_seed(seed)
   u <- matrix(runif(2 * (n + new)), n + new, dimnames = list(NULL, c("a", "b")))
@@ -23,7 +23,7 @@ test_that("predictions of noisy data agree with the exact method", {
   }
 })
 
-test_that("new points have more neighbours if observations are noisy, or the requested number", {
+test_that("new points have more neighbours if observations are noisy, or as many as requested", {
   local <- \(noise, m = NULL) {
     case <- field_case(1500, 0, noise)
     gp(z ~ 1, case, ~ a + b, exponential(1, 0.3) + nugget(noise), "vecchia", "none", control = list(neighbours = m))
@@ -43,7 +43,7 @@ test_that("new points have more neighbours if observations are noisy, or the req
   expect_equal(near(3)$se.fit, sqrt(variance), tolerance = 1e-10)
 })
 
-test_that("standard errors of other methods may be those of local kriging", {
+test_that("standard errors of other methods may be computed by local kriging", {
   case <- field_case(600, 100, 0.1)
   new <- case[case$new, ]
   for (method in c("exact", "iterative")) {
@@ -58,7 +58,7 @@ test_that("standard errors of other methods may be those of local kriging", {
   expect_error(predict(fit, new, se.fit = TRUE, se = "near"), class = "kernops_input_error")
 })
 
-test_that("estimates are within half a standard error of the exact ones", {
+test_that("estimates are within half a standard error of the exact estimates", {
   case <- field_case(1200, 0, 0.1)
   for (estimate in c("ML", "REML")) {
     by <- \(method) gp(z ~ a, case, ~ a + b, matern(3/2) + nugget(), method, estimate)
@@ -71,7 +71,7 @@ test_that("estimates are within half a standard error of the exact ones", {
   }
 })
 
-test_that("neighbours follow the ranges that are found", {
+test_that("neighbours are searched with the estimated ranges", {
   case <- field_case(900, 0, 0.01)
   case$b <- 20 * case$b # the second range is 2
   fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, ard = TRUE) + nugget(), "vecchia", control = gp_control(neighbours = 15))
@@ -112,7 +112,7 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds a
   expect_gt(fit$vecchia$m, 30)
 })
 
-test_that("a sample of the points estimates the change by more neighbours", {
+test_that("the change by doubling the neighbours is estimated from a sample of the points", {
   case <- field_case(1000, 0, 0.05)
   for (formula in c(z ~ 0, z ~ a)) {
     fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",
@@ -131,7 +131,7 @@ test_that("a sample of the points estimates the change by more neighbours", {
   }
 })
 
-test_that("sites of several variables are of one variable each, at other locations than the observations", {
+test_that("each prediction site of several variables has one variable, at a location without observations", {
   withr::local_seed(7)
   sample <- data.frame(a = runif(60), b = runif(60))
   sample$y <- sin(4 * sample$a) + rnorm(60, sd = 0.1)
@@ -150,7 +150,7 @@ test_that("sites of several variables are of one variable each, at other locatio
   expect_identical(certified$x[, 1] == 1, certified$variable == 1)
   shown <- certify(fit, sites = 10)$predictions
   expect_setequal(shown$variable, c("y", "z"))
-  # by dense kriging
+  # dense kriging
   exact <- gp(cbind(y, z) ~ a, sample, ~ a + b, two, "exact", "none")
   expect_equal(certify(exact, sites = 10)$predictions$fit, shown$exact, tolerance = 0.05)
 })
@@ -164,7 +164,7 @@ test_that("a nugget is estimated as zero only if searches from positive nuggets 
   }
 })
 
-test_that("the search on a part of many observations begins at the optimum of a smaller part", {
+test_that("the search on a part of many observations starts from the optimum of a smaller part", {
   d <- withr::with_seed(1, data.frame(a = runif(20100), b = runif(20100), count = rpois(20100, 3)))
   fit <- gp(count ~ 1, d, ~ a + b, exponential(0.1, 0.05), "vecchia", "none", family = poisson(), neighbours = 5)
   model <- fit$outer

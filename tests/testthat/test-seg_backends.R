@@ -1,4 +1,4 @@
-# Segmented reductions on every backend, including a GPU if there is one.
+# Segmented reductions on every backend, also on a GPU if there is one.
 
 for (op in names(oracle_segment)) test_that(paste("every backend agrees with plain loops:", op), {
   withr::local_seed(11)
@@ -22,7 +22,7 @@ for (op in names(oracle_segment)) test_that(paste("every backend agrees with pla
     plain <- reduce(x, lengths = lengths)
     near(plain, oracle(x, positions))
     expect_identical(reduce(x, lengths = lengths), plain)
-    with_tile(8, { # on the GPU: many batches
+    with_tile(8, { # on the GPU, many batches
       near(reduce(x, lengths = lengths), oracle(x, positions))
       near(reduce(x, g = keys), oracle(x, unname(split(seq_len(nrow(x)), keys))))
     })
@@ -33,7 +33,7 @@ for (op in names(oracle_segment)) test_that(paste("every backend agrees with pla
   }
 })
 
-test_that("every backend: softmax, range, weights, formulas, integers", {
+test_that("softmax, range, weights, formulas and integers agree on every backend", {
   withr::local_seed(12)
   lengths <- c(mixed_lengths, 12000)
   positions <- by_lengths(lengths)
@@ -56,7 +56,7 @@ test_that("every backend: softmax, range, weights, formulas, integers", {
     for (end in c("min", "max")) expect_identical(range[, end], oracle_reduce_segments(x, end, positions))
     near(reduce(x, lengths = lengths, w = w), oracle_reduce_segments(x * w, "sum", positions))
 
-    first <- seg_op("a + 0 * b", identity = -1) # the order counts
+    first <- seg_op("a + 0 * b", identity = -1) # the order of values matters
     expect_identical(reduce(x, lengths = lengths, op = first),
                      vapply(positions, \(at) if (length(at)) x[[at[[1]]]] else -1, 0))
     product <- seg_op("a * b - 3 * (a - b)^2 * 0", identity = 1)
@@ -75,7 +75,7 @@ test_that("every backend: softmax, range, weights, formulas, integers", {
   }
 })
 
-test_that("values on the GPU, in both precisions", {
+test_that("reductions of values on the GPU agree with the CPU, in both precisions", {
   skip_without_gpu()
   withr::local_seed(13)
   x <- matrix(runif(2 * sum(mixed_lengths)), ncol = 2)
@@ -86,7 +86,7 @@ test_that("values on the GPU, in both precisions", {
   }
 })
 
-test_that("keys on the GPU", {
+test_that("reductions of groups by keys on the GPU agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(14)
   for (mean in c(1, 3, 50, 5000, 1e5)) for (precision in c("float64", "float32")) {
@@ -100,7 +100,7 @@ test_that("keys on the GPU", {
   expect_error(reduce_by_key(gpu_matrix(matrix(1, 3)), 1:2), class = "kernops_dim_error")
 })
 
-test_that("the texts of all reductions compile", {
+test_that("the CUDA texts of all reductions compile", {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
   skip_on_cran()
   texts <- unique(cuda_segment_sources(all = TRUE))

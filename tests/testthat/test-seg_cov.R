@@ -1,4 +1,4 @@
-# Covariances, correlations, regression lines and higher moments of segments against base R.
+# Covariances, correlations, regression lines and higher moments of segments, against base R.
 
 test_that("covariances, correlations and slopes of segments agree with R, with and without weights", {
   withr::local_seed(1)
@@ -6,7 +6,7 @@ test_that("covariances, correlations and slopes of segments agree with R, with a
   x <- 1e6 + rnorm(n)
   y <- x / 2 + rnorm(n)
   part <- sample(c("a", "b", "c", "d"), n, TRUE, c(10, 10, 10, 0.1))
-  part[1] <- "e" # alone
+  part[1] <- "e" # a single value in its segment
   w <- sample(0:3, n, TRUE)
   rows <- split(seq_len(n), part)
   by <- \(f) vapply(rows, f, 0)
@@ -24,7 +24,7 @@ test_that("covariances, correlations and slopes of segments agree with R, with a
   expect_equal(line["b", "slope"], stats::coef(weighted)[["x"]], tolerance = 1e-7)
 })
 
-test_that("missing pairs, matrices, and no segments", {
+test_that("missing pairs, matrices and calls without segments agree with R", {
   x <- c(1, 2, NA, 4, 5, 6)
   y <- c(2, NA, 1, 3, 3, 7)
   expect_identical(seg_cov(x, y, lengths = c(3, 3)), c(NA, stats::cov(x[4:6], y[4:6])))

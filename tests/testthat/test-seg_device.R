@@ -1,5 +1,5 @@
-# Transformations, moments, and gradients of scans and of windows on the GPU: equal to those of the CPU, which other
-# files compare with base R and with finite differences.
+# Transformations, moments, and gradients of scans and of windows on the GPU, against the CPU, which other files compare
+# with base R and with finite differences.
 
 lengths <- c(5, 0, 3, 4, 40, 1)
 count <- sum(lengths)
@@ -43,7 +43,7 @@ test_that("gradients of rolling windows stay on the GPU", {
   }
 })
 
-test_that("values on the GPU are transformed there", {
+test_that("values on the GPU are transformed on the GPU", {
   skip_without_gpu()
   withr::local_seed(3)
   for (op in c("center", "scale", "share", "lag", "lead", "diff", "fill_down", "fill_up", "median", "argmax")) {
@@ -59,7 +59,7 @@ test_that("values on the GPU are transformed there", {
   expect_error(seg_transform(gpu_matrix(1:4), "lag", fill = "a"), class = "kernops_input_error")
 })
 
-test_that("covariances and moments of values on the GPU are computed there", {
+test_that("covariances and moments of values on the GPU are computed on the GPU", {
   skip_without_gpu()
   withr::local_seed(4)
   x <- replace(random_columns(), 4, NA)
@@ -77,7 +77,7 @@ test_that("covariances and moments of values on the GPU are computed there", {
   }
 })
 
-test_that("results on the GPU require values there", {
+test_that("results on the GPU require values on the GPU", {
   grad <- seg_grad("sum", scan = TRUE)
   withr::local_options(kernops.backend = "cpu")
   for (call in list(\() grad(1:3, 1:3, output = "gpu"), \() seg_transform(1:3, "center", output = "gpu"),
@@ -86,11 +86,11 @@ test_that("results on the GPU require values there", {
   }
 })
 
-test_that("differences in no segment are missing", {
+test_that("differences of values that are in no segment are missing", {
   expect_identical(seg_transform(c(1, 5, 9, 2), "diff", g = c("a", NA, "a", "b"), fill = 0), c(0, NA, 8, 0))
 })
 
-test_that("order statistics and moments of the columns of a matrix on the GPU are computed there", {
+test_that("order statistics and moments of the columns of a matrix on the GPU are computed on the GPU", {
   skip_without_gpu()
   withr::local_seed(5)
   x <- replace(matrix(rnorm(60), 12), 7, NA)

@@ -1,6 +1,6 @@
-# Types of results, missing values and empty segments.
+# Types of results, missing values, and empty segments.
 
-test_that("results of integers are integers, and a sum beyond their range is a double with a warning", {
+test_that("results of integers are integers; a sum beyond their range is a double, with a warning", {
   big <- .Machine$integer.max
   expect_identical(seg_reduce(c(1L, 2L, 3L), lengths = c(2, 1)), c(3L, 3L))
   expect_warning(sums <- seg_reduce(c(big, big, 1L), lengths = c(2, 1)), class = "kernops_overflow_warning")
@@ -23,7 +23,7 @@ test_that("the first and the last value are returned unchanged", {
   expect_identical(seg_reduce(c(NA, 5L), lengths = 2, op = "first"), NA_integer_)
 })
 
-test_that("NA makes a softmax NA", {
+test_that("a softmax of values with NA is NA", {
   x <- c(1, NaN, NA, 1, NA, 2, 2)
   for (g in list(c(1, 1, 2, 2, 3, 4, 4), c(5, 5, 2, 2, 3, 4, 4))) {
     expect_identical(seg_softmax(x, g = g), c(NaN, NaN, NA, NA, NA, 0.5, 0.5))
@@ -33,7 +33,7 @@ test_that("NA makes a softmax NA", {
   expect_identical(seg_softmax(c(NA, 2L), lengths = 2, na.rm = TRUE), c(NA, 1))
 })
 
-test_that("NA takes precedence over NaN in any order", {
+test_that("NA takes precedence over NaN, in any order of values", {
   withr::local_seed(3)
   for (length in c(3, 20, 5000)) {
     x <- replace(rnorm(3 * length), c(length, length + 1, 2 * length, 2 * length + 2), c(NaN, NaN, NA, NaN))
@@ -47,7 +47,7 @@ test_that("NA takes precedence over NaN in any order", {
   }
 })
 
-test_that("empty segments give the identity, or the value of `empty`", {
+test_that("results of empty segments are the identity of the operation, or the value of `empty`", {
   of_nothing <- list(sum = 0, prod = 1, min = Inf, max = -Inf, mean = NaN, var = NA_real_, count = 0L, any = FALSE,
                      all = TRUE,
                      argmin = NA_integer_, logsumexp = -Inf, first = NA_real_)
@@ -61,7 +61,7 @@ test_that("empty segments give the identity, or the value of `empty`", {
   expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
 })
 
-test_that("empty segments leave the type and other results unchanged, also where values are left out", {
+test_that("empty segments do not change the type and the other results, also if missing values are removed", {
   of <- \(x, op, ...) seg_reduce(x, lengths = c(1, 2), op = op, na.rm = TRUE, ...)
   expect_identical(of(c(TRUE, FALSE, TRUE), "any", empty = FALSE), c(TRUE, TRUE))
   expect_identical(of(c(NA, FALSE, TRUE), "all", empty = NA), c(NA, FALSE))
@@ -78,7 +78,7 @@ test_that("empty segments leave the type and other results unchanged, also where
                    c(0, NA, NaN))
 })
 
-test_that("empty values may have any type, and an array of one dimension is a vector", {
+test_that("the value of `empty` may have any type, and an array of one dimension is a vector", {
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
   expect_identical(seg_reduce(NaN, lengths = c(1, 0), op = "any", empty = -1), c(NA, -1))

@@ -1,4 +1,4 @@
-# Operations on several fields against loops, and complex numbers.
+# Operations on several fields, against loops; complex numbers.
 
 pool <- seg_op(c(n = "a_n + b_n", mean = "(a_n * a_mean + b_n * b_mean) / (a_n + b_n)"), c(n = 0, mean = -1))
 latest <- seg_op(c(t = "Max2(a_t, b_t)", v = "IfElse(b_t - a_t, b_v, a_v)"))
@@ -7,7 +7,7 @@ values <- data.frame(n = sample(9, 60, TRUE), mean = round(rnorm(60), 2), g = sa
 pooled <- \(d) c(n = sum(d$n), mean = if (nrow(d)) sum(d$n * d$mean) / sum(d$n) else -1)
 expected <- t(sapply(split(values, values$g), pooled))
 
-test_that("fields of data frames and lists are reduced together", {
+test_that("the fields of data frames and lists are reduced together", {
   got <- seg_reduce(values, g = ~g, op = pool)
   expect_named(got, c("g", "n", "mean"))
   expect_equal(as.matrix(got[c("n", "mean")]), expected, ignore_attr = TRUE)
@@ -22,7 +22,7 @@ test_that("fields of data frames and lists are reduced together", {
   expect_equal(dear, data.frame(t = c(9, 1), v = c(90, 10)))
 })
 
-test_that("rows with a missing field are left out, or make the result missing", {
+test_that("rows with a missing field are removed, or make the result missing", {
   gaps <- values
   gaps$mean[5] <- NA
   kept <- t(sapply(split(gaps[-5, ], gaps$g[-5]), pooled))
@@ -32,7 +32,7 @@ test_that("rows with a missing field are left out, or make the result missing", 
   expect_equal(got$n, expected[, "n"], ignore_attr = TRUE)
 })
 
-test_that("fields of arrays over any dimensions", {
+test_that("fields of arrays are reduced over any dimensions", {
   x <- list(n = array(sample(9, 120, TRUE), c(4, 5, 3, 2)), mean = array(rnorm(120), c(4, 5, 3, 2)))
   for (dims in list(1, 2, 3, 4, 2:3, c(1, 3), c(2, 4), 1:4)) {
     kept <- setdiff(1:4, dims)
@@ -45,7 +45,7 @@ test_that("fields of arrays over any dimensions", {
   expect_identical(dim(axis_reduce(x, 2, pool, keepdims = TRUE)$n), c(4L, 1L, 3L, 2L))
 })
 
-test_that("products of complex numbers, and arrays of them", {
+test_that("products of complex numbers, and of arrays of complex numbers, agree with loops", {
   z <- complex(real = rnorm(24), imaginary = rnorm(24))
   expect_equal(seg_reduce(z, lengths = c(10, 0, 14), op = "prod"), c(prod(z[1:10]), 1, prod(z[11:24])))
   expect_identical(seg_reduce(c(1i, 1i, 2), g = c("a", "a", "b"), op = "prod"), c(a = -1 + 0i, b = 2 + 0i))
@@ -59,7 +59,7 @@ test_that("products of complex numbers, and arrays of them", {
   expect_equal(axis_reduce(x, 2, add), axis_reduce(x, 2, "sum"))
 })
 
-test_that("arrays of dates and of 64-bit integers", {
+test_that("arrays of dates and of 64-bit integers are reduced", {
   days <- structure(array(19000 + sample(99, 24), 2:4), class = "Date")
   expect_equal(unclass(axis_reduce(days, 2, "max")), apply(unclass(days), c(1, 3), max))
   expect_s3_class(axis_reduce(days, 2, "median"), "Date")

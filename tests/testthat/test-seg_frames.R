@@ -1,11 +1,11 @@
-# Data frames against aggregate(), ave() and dplyr.
+# Data frames, against aggregate(), ave() and dplyr.
 
 frame <- data.frame(
   g = c("b", "a", "b", "a", "c"), h = factor(c("u", "v", "u", "u", "v"), c("v", "u", "w")), n = 1:5,
   x = c(1.5, NA, 2, 3, 4), day = as.Date("2024-01-01") + 0:4, z = complex(real = 1:5, imaginary = 1)
 )
 
-test_that("one operation of all columns keeps the names and follows aggregate()", {
+test_that("one operation on all columns keeps the names and agrees with aggregate()", {
   expect_equal(seg_reduce(frame[c("g", "n", "x")], g = ~g, op = "mean"),
                aggregate(frame[c("n", "x")], frame["g"], mean))
   two <- seg_reduce(frame[c("g", "h", "n")], g = ~ g + h)
@@ -17,7 +17,7 @@ test_that("one operation of all columns keeps the names and follows aggregate()"
                    data.frame(h = factor(c("u", "v"), levels(frame$h)), n = c(8L, 7L)))
 })
 
-test_that("several operations, and operations by column", {
+test_that("several operations, and an operation for each column, agree with base R", {
   ops <- list(n = c("sum", largest = "max"), day = "max", x = "range", z = "sum")
   got <- seg_reduce(frame, g = ~g, op = ops, na.rm = TRUE)
   expected <- data.frame(g = c("a", "b", "c"), n_sum = c(6L, 4L, 5L), n_largest = c(4L, 3L, 5L),
@@ -30,7 +30,7 @@ test_that("several operations, and operations by column", {
   expect_equal(seg_reduce(frame["n"], g = frame$g, op = list(n = largest_size))$n, c(4, 3, 5))
 })
 
-test_that("segments need no groups", {
+test_that("segments of data frames may be given without groups", {
   expect_identical(seg_reduce(frame["n"], lengths = c(u = 2, v = 3)), data.frame(group = c("u", "v"), n = c(3L, 12L)))
   expect_identical(seg_reduce(frame["n"], offsets = c(0, 2)), data.frame(n = c(3L, 12L)))
   expect_identical(seg_reduce(frame["n"], plan = seg_plan(g = frame$g))$n, c(6L, 4L, 5L))
@@ -38,7 +38,7 @@ test_that("segments need no groups", {
   expect_identical(dim(seg_reduce(frame[0, ], g = ~g, op = list(day = "max"))), c(0L, 2L))
 })
 
-test_that("a row for each row of scans, windows and transformations", {
+test_that("scans, windows and transformations return a row for each row", {
   row.names(frame) <- letters[11:15]
   got <- seg_scan(frame[c("g", "n", "x")], g = ~g, op = c("sum", "count"))
   expect_equal(got, data.frame(
@@ -51,7 +51,7 @@ test_that("a row for each row of scans, windows and transformations", {
   expect_equal(seg_roll(frame[kinds[1:2]], 2, op = "max"), frame[c(NA, 2:5), kinds[1:2]], ignore_attr = "row.names")
 })
 
-test_that("tibbles and groups of dplyr", {
+test_that("tibbles and groups of dplyr are accepted", {
   skip_if_not_installed("dplyr")
   grouped <- dplyr::group_by(dplyr::as_tibble(frame), h, g)
   expected <- dplyr::summarise(grouped, n_sum = sum(n), n_max = max(n), .groups = "drop")

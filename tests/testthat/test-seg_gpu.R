@@ -1,4 +1,4 @@
-# Segments on the GPU only: values and results that stay there, values larger than its memory.
+# Segments on the GPU only: values and results that stay on the GPU, and values larger than GPU memory.
 
 lengths <- c(mixed_lengths, 12000)
 as_host <- function(there) {
@@ -28,7 +28,7 @@ test_that("results stay on the GPU", {
   expect_error(seg_reduce(x, lengths = lengths, output = "gpu", backend = "cpu"), class = "kernops_input_error")
 })
 
-test_that("the extreme of infinite values is the first one", {
+test_that("among infinite values, the position of the extreme is that of the first one", {
   skip_without_gpu()
   for (op in c("argmin", "argmax")) {
     there <- as_host(seg_reduce(gpu_matrix(rep(c(Inf, -Inf), each = 5000)), lengths = c(4097, 903, 5000, 0), op = op,
@@ -37,11 +37,11 @@ test_that("the extreme of infinite values is the first one", {
   }
 })
 
-test_that("groups of keys that the GPU computes stay on the GPU", {
+test_that("groups of keys that the GPU finds stay on the GPU", {
   skip_without_gpu()
   withr::local_seed(6)
   keys <- rep(sample(c(-1:2, NaN), 2000, replace = TRUE), sample(c(1, 2, 9, 500), 2000, replace = TRUE))
-  keys <- c(rep(7, 9000), keys, rep(8, 4096)) # runs of several tiles
+  keys <- c(rep(7, 9000), keys, rep(8, 4096)) # runs that span several tiles
   x <- matrix(rnorm(2 * length(keys)), ncol = 2)
   for (precision in c("float64", "float32")) for (op in c("sum", "argmin", "range", "softmax")) {
     there <- gpu_matrix(keys, precision)
@@ -89,7 +89,7 @@ test_that("missing values, weights and empty segments on the GPU agree with the 
   skip_without_gpu()
   withr::local_seed(2)
   x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)
-  x[4:6] <- NA # a segment that keeps nothing
+  x[4:6] <- NA # a segment without other values
   w <- runif(length(x))
   positions <- by_lengths(lengths)
   kept <- \(na.rm) lapply(positions, \(at) if (na.rm) at[!is.na(x[at])] else at)
@@ -115,7 +115,7 @@ test_that("missing values, weights and empty segments on the GPU agree with the 
   }
 })
 
-test_that("a value of weight 0 does not count, whatever it is", {
+test_that("a value of weight 0 does not change the result, even if it is NaN or infinite", {
   skip_without_gpu()
   x <- gpu_matrix(c(1, NaN, 3, Inf, 5))
   value <- \(op) seg_reduce(x, lengths = c(3, 2, 0), w = c(1, 0, 1, 0, 2), op = op, empty = -1)[, 1]
@@ -149,7 +149,7 @@ test_that("gradients stay on the GPU", {
   }
 })
 
-test_that("the gradient of products that cannot be divided agrees with the CPU", {
+test_that("the gradient of a product that cannot be computed by division agrees with the CPU", {
   skip_without_gpu()
   x <- c(1e-200, 1e-200, 1e200, 1e200, Inf, 2, 3, 1e-300, 1e-20, 0)
   lengths <- c(2, 2, 3, 2, 1)
@@ -161,7 +161,7 @@ test_that("the gradient of products that cannot be divided agrees with the CPU",
                cbind(c(1e-200, 1e-200 + 2, 1e-200)))
 })
 
-test_that("NA and NaN of a GPU matrix are distinguished", {
+test_that("NA and NaN in a GPU matrix are distinguished", {
   skip_without_gpu()
   x <- c(1, NA, 2, NaN, NaN, NA, 3, 4)
   for (op in c("sum", "max", "mean", "any")) {
@@ -170,7 +170,7 @@ test_that("NA and NaN of a GPU matrix are distinguished", {
   }
 })
 
-test_that("a sparse matrix stays on the GPU, until it changes", {
+test_that("a sparse matrix stays on the GPU until it changes", {
   skip_without_gpu()
   skip_if_not_installed("Matrix")
   withr::local_seed(4)
@@ -193,7 +193,7 @@ test_that("a sparse matrix stays on the GPU, until it changes", {
       product <- spmv(A, there, mul, add, plan)
       expected <- unname(spmv(A, as.matrix(there), mul, add))
       expect_identical(typeof(product), typeof(expected))
-      expect_close(+product, +expected, precision) # truth values as numbers
+      expect_close(+product, +expected, precision) # converts logical values to numbers
     }
   }
   expect_error(spmv(A, gpu_matrix(v), \(a, b) a, output = "gpu"), class = "kernops_input_error")
@@ -224,6 +224,6 @@ test_that("values larger than the memory are processed in batches, with the same
   }
 })
 
-# The tests of segments once more, with the GPU for backend.
+# Runs the tests of segments again, with the GPU as backend.
 test_again_on_gpu(c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad",
                     "seg_spmv", "seg_reduce_by_key", "lazy_softmax"))

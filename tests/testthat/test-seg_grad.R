@@ -1,4 +1,4 @@
-# Gradients against finite differences of the segments one by one.
+# Gradients, against finite differences of the segments, one segment at a time.
 
 oracle_segment$softmax <- \(x) exp(x) / sum(exp(x))
 whole <- \(x, op, positions) unlist(lapply(positions, \(at) oracle_segment[[op]](x[at])))
@@ -35,7 +35,7 @@ for (op in c("sum", "prod", "min", "max", "mean", "var", "logsumexp", "softmax")
   })
 }
 
-test_that("many columns of a matrix are differentiated at once", {
+test_that("gradients of many columns of a matrix are computed at once", {
   withr::local_seed(3)
   x <- matrix(rnorm(6e4), 6)
   eta <- matrix(rnorm(3e4), 3)
@@ -46,11 +46,11 @@ test_that("many columns of a matrix are differentiated at once", {
   expect_equal(seg_grad("var")(x, eta, g = g), expected, tolerance = 1e-14)
 })
 
-test_that("the gradient of a product is right at zeros", {
+test_that("the gradient of a product is right if factors are zero", {
   expect_identical(seg_grad("prod")(c(2, 0, 3, 0, 0, 5), c(1, 1), lengths = c(3, 3)), c(0, 6, 0, 0, 0, 0))
 })
 
-test_that("the gradient of a product is right if the product is 0, infinite or overflows", {
+test_that("the gradient of a product is right if the product is 0, is infinite or overflows", {
   others <- \(x) vapply(seq_along(x), \(k) prod(x[-k]), 0)
   for (x in list(c(1e-200, 1e-200), c(1e200, -1e200), c(Inf, 2, 3), c(-Inf, 0, 2), c(NaN, 2, 3), c(1e-300, 1e-20), 7)) {
     expect_equal(seg_grad("prod")(x, 1, lengths = length(x)), others(x), tolerance = 1e-15, info = toString(x))
@@ -58,14 +58,14 @@ test_that("the gradient of a product is right if the product is 0, infinite or o
   }
 })
 
-test_that("an incoming gradient that is not finite reaches the extreme only", {
+test_that("an incoming gradient that is not finite reaches only the extreme value", {
   for (eta in c(Inf, NaN, NA)) {
     expect_identical(seg_grad("max")(c(1, 3, 2), eta, lengths = 3), c(0, eta, 0))
     expect_identical(axis_grad("min")(c(1, 3, 2), eta), c(eta, 0, 0))
   }
 })
 
-test_that("the first of ties has the gradient, and values in no segment have gradient 0", {
+test_that("the first of equal extremes has the gradient, and values in no segment have gradient 0", {
   expect_identical(seg_grad("max")(c(1, 2, 2), 3, lengths = 3), c(0, 3, 0))
   expect_identical(seg_grad("sum")(c(1, 2, 3), c(5, 7), offsets = c(1, 2, 3)), c(0, 5, 7))
 })

@@ -1,6 +1,6 @@
-# Segments of values in any order: keys and columns as tapply() and rowsum() have them.
+# Segments of values in any order, given by keys or columns, against tapply() and rowsum().
 
-test_that("codes of no level are refused by every call, wherever they stand", {
+test_that("integer codes without a level are refused by every call, at any position", {
   g <- structure(c(rep(1:2, 3000), 7L, NA), levels = c("a", "b"), class = "factor")
   x <- as.numeric(seq_along(g))
   refused <- "must number the groups from 1 to 2; element 6001 is 7"
@@ -14,7 +14,7 @@ test_that("codes of no level are refused by every call, wherever they stand", {
   expect_identical(seg_reduce(x, g = g, op = "first"), c(a = 1, b = 2))
 })
 
-test_that("missing results of groups with values and of empty groups are distinguished", {
+test_that("missing results of groups with values are distinguished from those of empty groups", {
   g <- factor(c(3, 1, 3, 4, 4, 1), 1:5)
   x <- c(NaN, 1, NA, NaN, 2, 3)
   expect_identical(unname(seg_reduce(x, g = g, op = "mean")), c(2, NaN, NA, NaN, NaN))
@@ -38,7 +38,7 @@ test_that("names, order and missing groups agree with tapply()", {
   expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
 })
 
-test_that("a factor may be the second argument, and groups a matrix of one column", {
+test_that("a factor may be the second argument, and groups may be a matrix with one column", {
   mean_of <- \(f) c(tapply(chickwts$weight, f, mean))
   expect_equal(seg_reduce(chickwts$weight, chickwts$feed, "mean"), mean_of(chickwts$feed))
   expect_equal(seg_reduce(chickwts$weight, as.character(chickwts$feed), "mean"), mean_of(chickwts$feed))
@@ -50,7 +50,7 @@ test_that("a factor may be the second argument, and groups a matrix of one colum
   expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
 })
 
-test_that("a vector with a number for each value must be named as offsets, unless both meanings agree", {
+test_that("a vector with as many numbers as values must be named as offsets, unless both meanings agree", {
   x <- c(1, 2, 4, 8)
   expect_identical(seg_reduce(x, offsets = c(1, 1, 2, 2)), c(0, 2, 0, 12))
   expect_identical(seg_reduce(x, off = c(1, 1, 2, 2)), c(0, 2, 0, 12))
@@ -65,7 +65,7 @@ test_that("a vector with a number for each value must be named as offsets, unles
   expect_identical(seg_grad("sum")(x, 1:4, offsets = c(1, 1, 2, 2)), c(0, 2, 4, 4))
 })
 
-test_that("many groups of whole numbers, near together or not, by any number of threads", {
+test_that("many groups of integers, dense or sparse, are right for any number of threads", {
   withr::local_seed(5)
   n <- 250000
   x <- sample(n) / 8
@@ -90,7 +90,7 @@ test_that("many groups of whole numbers, near together or not, by any number of 
   }
 })
 
-test_that("keys are compared and named as base R does", {
+test_that("keys are compared and named as in base R", {
   x <- c(1, 2, 4)
   for (g in list(c(0, -0, 1), c(1e5, 100000, 1e15), c(100000L, 100000L, 1L), as.Date("2024-01-01") + c(1, 1, 0),
                  addNA(factor(c("b", NA, "b"))), ordered(c("low", "high", "low"), c("low", "high")))) {
@@ -105,7 +105,7 @@ test_that("keys are compared and named as base R does", {
   }
 })
 
-test_that("the columns of a matrix are reduced one by one", {
+test_that("the columns of a matrix are reduced separately", {
   withr::local_seed(4)
   m <- matrix(rnorm(500 * 37), 500, dimnames = list(NULL, paste0("v", 1:37)))
   g <- sample(letters, 500, replace = TRUE)
@@ -119,7 +119,7 @@ test_that("the columns of a matrix are reduced one by one", {
   expect_identical(dimnames(seg_softmax(m, g = g)), dimnames(m))
 })
 
-test_that("keys of any type are grouped by value, many or few, sorted or not", {
+test_that("keys of any type are grouped by value, whether they are many or few, sorted or not", {
   withr::local_seed(8)
   n <- 3000
   x <- sample(n) / 8
@@ -165,7 +165,7 @@ test_that("0 and -0 are one key; NA, NaN and the largest integers are separate k
   expect_length(seg_reduce(numeric(), g = character()), 0)
 })
 
-test_that("several keys are grouped as their combinations, without strings", {
+test_that("several keys are grouped by their combinations, without conversion to strings", {
   withr::local_seed(9)
   n <- 500
   x <- runif(n)
@@ -187,7 +187,7 @@ test_that("several keys are grouped as their combinations, without strings", {
   expect_identical(unname(seg_reduce(1:3, g = as.POSIXlt(time))), c(4L, 2L))
 })
 
-test_that("strings are equal in any encoding, and in the order of the locale", {
+test_that("equal strings in different encodings are one key, and the order is that of the locale", {
   withr::local_seed(10)
   words <- c("\u00e9t\u00e9", "ete", "Zug", "zug", "\u00fc", "u", "na\u00efve", "10", "9")
   g <- sample(words, 400, TRUE)
@@ -197,7 +197,7 @@ test_that("strings are equal in any encoding, and in the order of the locale", {
   expect_identical(names(seg_reduce(x, g = mixed)), sort(unique(g)))
 })
 
-test_that("sums of long and of bursting groups are as exact as compensated ones", {
+test_that("sums of long groups in any order are as accurate as compensated sums", {
   withr::local_seed(11)
   n <- 2e5
   x <- runif(n)

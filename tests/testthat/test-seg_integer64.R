@@ -1,4 +1,4 @@
-# Values of class integer64 against arithmetic with their halves, and package 'bit64' where it is installed.
+# Values of class integer64, against arithmetic with their halves, and against package 'bit64' if it is installed.
 
 set.seed(5)
 low <- floor(runif(60, 0, 2^32))
@@ -16,7 +16,7 @@ expect_bits <- function(got, expected, at = seq_along(got)) {
   expect_identical(bits(unclass(got)[at]), bits(expected))
 }
 
-test_that("sums, scans and differences are exact", {
+test_that("sums, scans and differences of integer64 are exact", {
   expect_bits(seg_reduce(large, lengths = lengths), pair(sums_of(low), sums_of(high)))
   expect_bits(seg_scan(large, lengths = 60), pair(cumsum(low), cumsum(high)))
   expect_bits(seg_transform(large, "diff", lengths = 60), pair(diff(low), diff(high)), 2:60)
@@ -26,7 +26,7 @@ test_that("sums, scans and differences are exact", {
   expect_equal(seg_reduce(small, lengths = 60, op = "mean"), 30.5)
 })
 
-test_that("extrema, first, last, mode and sorted values are chosen, not converted", {
+test_that("extrema, first, last, mode and sorted values are selected without conversion", {
   by_size <- order(high, low)
   chosen <- function(choose) integer64_at(vapply(split(seq_along(low), part)[c(1, 3, 4)], choose, 0L))
   integer64_at <- \(at) pair(low[at], high[at])
@@ -42,13 +42,13 @@ test_that("extrema, first, last, mode and sorted values are chosen, not converte
   expect_bits(seg_top(large, 2, lengths = 60)$values, integer64_at(by_size[60:59]))
 })
 
-test_that("bits are joined by halves", {
+test_that("bit operations agree with those on the two halves", {
   expect_bits(seg_reduce(large, lengths = 60, op = "bit_xor"),
               integer64(Reduce(bitwXor, as.integer(wrapped(low))), Reduce(bitwXor, as.integer(high))))
   expect_bits(seg_reduce(large, lengths = c(60, 0), op = "bit_and"), integer64(-1, -1), 2)
 })
 
-test_that("a large common part does not disturb deviations", {
+test_that("a large constant in all values does not affect deviations", {
   near <- pair(2^40 + 1:60, 2^22)
   expect_equal(seg_reduce(near, lengths = 60, op = "var"), var(1:60))
   expect_equal(seg_transform(near, "scale", lengths = 60), c(scale(1:60)))

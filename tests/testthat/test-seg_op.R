@@ -1,4 +1,4 @@
-# User-defined operations: a balanced tree that keeps the order.
+# User-defined operations: a balanced tree combines the values in their order.
 
 fold <- \(x, op, ...) seg_reduce(x, op = op, ...)
 
@@ -21,7 +21,7 @@ test_that("formulas agree with the built-in operations", {
   expect_equal(fold(m, op, lengths = c(50, 150)), seg_reduce(m, lengths = c(50, 150)), tolerance = 1e-12)
 })
 
-test_that("an operation that does not commute keeps the order", {
+test_that("an operation that does not commute combines values in their order", {
   withr::local_seed(2)
   x <- rnorm(sum(mixed_lengths))
   expect_identical(fold(x, seg_op("b + 0 * a"), lengths = mixed_lengths),
@@ -44,7 +44,7 @@ test_that("the tree is balanced on the CPU", {
   }
   x <- as.numeric(1:20000)
   lengths <- c(1, 2, 3, 7, 5000, 4096, 10891)
-  op <- kernops:::new_seg_op("a - b / 2") # not associative, so that it shows the tree
+  op <- kernops:::new_seg_op("a - b / 2") # not associative, so that the result depends on the tree
   expect_identical(fold(x, op, lengths = lengths), vapply(by_lengths(lengths), \(at) tree(x[at]), 0))
 })
 
@@ -75,7 +75,7 @@ test_that("associative operations are accepted, also with rounding errors or for
   expect_identical(spmv(list(offsets = c(0, 2), columns = 0:1, values = c(5, 3)), c(1, 1), mul = "a - b"), 6)
 })
 
-test_that("the counterexample shows that an operation is not associative, and R's generator is unchanged", {
+test_that("a counterexample shows that an operation is not associative, and R's generator does not change", {
   withr::local_seed(1)
   before <- .Random.seed
   f <- list(`a - b` = `-`, `(a + b) / 2` = \(a, b) (a + b) / 2, `a * b - 3 * (a - b)^2` = \(a, b) a * b - 3 * (a - b)^2,

@@ -1,11 +1,11 @@
-# Order statistics, ranks, permutations and the first values of segments on the GPU: the bits of the CPU, whose results
-# the tests of seg_order_statistics and seg_sort compare with base R.
+# Order statistics, ranks, permutations and the first values of segments on the GPU: the bits equal those of the CPU,
+# which the tests of seg_order_statistics and seg_sort compare with base R.
 
 sizes <- c(0, 1, 2, 3, 8, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 0, 4097, rep(c(1, 5, 2), 12), 0)
 count <- sum(sizes)
 part <- rep(seq_along(sizes), sizes)
 
-# Distinct values; ties, with missing, infinite and tiny values and both zeros.
+# A column of distinct values, and a column of ties with missing, infinite and tiny values and both zeros.
 columns_of_kinds <- function() {
   cbind(rnorm(count), sample(c(-9:9, Inf, -Inf, 1e-42, -1e-42, 0, -0, rep(0:9, 20), NaN), count, TRUE))
 }
@@ -14,7 +14,7 @@ statistics <- list(
   nth = list(nth = -2), quantile = list(probs = c(0, 0.1, 0.5, 0.9, 1)), quantile = list(probs = 0.3, type = 2)
 )
 
-test_that("order statistics on the GPU have the bits of those of the CPU, for any lengths and order of rows", {
+test_that("order statistics on the GPU have the bits of the CPU, for any lengths and order of rows", {
   skip_without_gpu()
   withr::local_seed(1)
   x <- columns_of_kinds()
@@ -36,7 +36,7 @@ test_that("order statistics on the GPU have the bits of those of the CPU, for an
   }
 })
 
-test_that("integers, logicals and weights", {
+test_that("order statistics of integers, logicals and weighted values on the GPU agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(2)
   sizes <- c(0, 1, 40, 0, 2100, rep(c(1, 5, 2), 12))
@@ -61,7 +61,7 @@ test_that("integers, logicals and weights", {
   expect_named(mixed, c("a", "b"))
 })
 
-test_that("the GPU sorts long segments by digits of their keys", {
+test_that("the GPU sorts long segments by the digits of their keys", {
   skip_without_gpu()
   withr::local_seed(4)
   sizes <- list(float32 = c(3, 20000, 0, 5000, 40001, 1), float64 = c(10, 140001, 3000))
@@ -84,7 +84,7 @@ test_that("the GPU sorts long segments by digits of their keys", {
   }
 })
 
-test_that("gradients of order statistics stay on the GPU, with the bits of the CPU", {
+test_that("gradients of order statistics stay on the GPU and have the bits of the CPU", {
   skip_without_gpu()
   withr::local_seed(5)
   sizes <- c(0, 1, 5, 40, 0, 2100, 3)
@@ -112,7 +112,7 @@ test_that("gradients of order statistics stay on the GPU, with the bits of the C
   expect_equal(c(as.matrix(single)), c(1, 0, 3, 0))
 })
 
-test_that("the GPU orders, ranks and chooses", {
+test_that("permutations, ranks and the largest values on the GPU agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(3)
   x <- columns_of_kinds()
@@ -144,14 +144,14 @@ test_that("the GPU orders, ranks and chooses", {
   }
 })
 
-test_that("a shortage of memory of the GPU is an error that says so, and the next call is right", {
+test_that("a shortage of GPU memory is an error that says so, and the next call is right", {
   skip_without_gpu()
   x <- gpu_matrix(rnorm(1e5), "float64")
   stays <- \(f, ...) f(x, lengths = 1e5, output = "gpu", ...)
   for (call in list(\() stays(seg_sort), \() stays(seg_rank), \() stays(seg_order), \() stays(seg_top, k = 2),
                     \() stays(seg_reduce, op = "mode"), \() stays(seg_reduce, op = "median"))) {
     gc()
-    limit <- sum(cuda_describe()$used_bytes) + 1.4e6 # less than keys take
+    limit <- sum(cuda_describe()$used_bytes) + 1.4e6 # less than the keys need
     expect_error(withr::with_options(list(kernops.gpu_memory = limit), call()), class = "kernops_memory_error")
     expect_no_error(call())
   }

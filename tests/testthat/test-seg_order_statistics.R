@@ -1,4 +1,4 @@
-# Medians, quantiles, modes and their kin by segment against base R.
+# Medians, quantiles, modes and similar statistics of segments, against base R.
 
 base_median <- \(x) if (anyNA(x)) x[is.na(x)][order(is.nan(x[is.na(x)]))][1] else stats::median(as.numeric(x))
 mode_of <- function(x) {
@@ -9,7 +9,7 @@ of_groups <- \(x, g, f) vapply(split(x, g), f, 0)
 
 lengths_mixed <- c(0, 1, 2, 3, 0, 8, 23, 24, 25, 26, 100, 511, 512, 513, 4095, 4096, 5000, 0)
 
-test_that("median, mad, iqr, mode, n_distinct and nth of segments and groups", {
+test_that("median, mad, iqr, mode, n_distinct and nth of segments and groups agree with R", {
   withr::local_seed(1)
   n <- sum(lengths_mixed)
   part <- factor(rep(seq_along(lengths_mixed), lengths_mixed), seq_along(lengths_mixed))
@@ -29,11 +29,11 @@ test_that("median, mad, iqr, mode, n_distinct and nth of segments and groups", {
   }
 })
 
-test_that("every statistic of the table is tested, and has a meaning", {
+test_that("every statistic of the table is tested and documented", {
   expect_setequal(kernops:::order_ops()$name, c("median", "mad", "iqr", "mode", "n_distinct", "nth", "quantile"))
 })
 
-test_that("the nine types of quantiles", {
+test_that("the nine types of quantiles agree with R", {
   withr::local_seed(2)
   probs <- c(0, 1 / 64, 0.25, 0.5, 0.625, 0.75, 1)
   for (x in list(rnorm(200), sample(9, 200, TRUE), c(rep(-Inf, 40), rnorm(120), rep(Inf, 40)))) {
@@ -55,7 +55,7 @@ test_that("the nine types of quantiles", {
   }
 })
 
-test_that("missing values are kept, skipped, or values like others", {
+test_that("missing values are kept, removed, or treated as values", {
   x <- c(1, NA, NaN, 2, 2, NaN, 5, NA)
   by <- \(op, ...) seg_reduce(x, lengths = c(2, 4, 2), op = op, ...)
   for (op in c("median", "mad", "iqr", "nth")) {
@@ -75,7 +75,7 @@ test_that("missing values are kept, skipped, or values like others", {
   expect_identical(seg_reduce(c(1, NaN, NA), lengths = 3, op = "median"), base_median(c(1, NaN, NA)))
 })
 
-test_that("whole weights repeat values", {
+test_that("integer weights agree with repeated values", {
   withr::local_seed(3)
   x <- round(rnorm(60), 1)
   w <- sample(0:4, 60, TRUE)
@@ -94,7 +94,7 @@ test_that("whole weights repeat values", {
   expect_identical(seg_reduce(c(NA, 2), lengths = 2, op = "median", weights = c(0, 1)), 2)
 })
 
-test_that("shapes, types and names", {
+test_that("shapes, types and names of results agree with R", {
   x <- matrix(c(3, 1, 2, 4, 6, 5), 3, dimnames = list(NULL, c("u", "v")))
   g <- factor(c("a", "b", "a"), c("a", "b", "c"))
   expect_identical(seg_reduce(x, g = g, op = "median"),
@@ -115,7 +115,7 @@ test_that("shapes, types and names", {
                    .Machine$double.xmax)
 })
 
-test_that("gradients go to the chosen values", {
+test_that("gradients go to the selected values", {
   withr::local_seed(4)
   x <- round(rnorm(15), 2)
   part <- c(1, 2, 1, 1, 2, 3, 1, 2, NA, 1, 2, 1, 2, 2, 1)
@@ -144,7 +144,7 @@ test_that("gradients go to the chosen values", {
   expect_identical(seg_grad("median")(c(3, NA, 2), c(5, 7), lengths = c(1, 2)), c(5, 0, 0))
 })
 
-test_that("results of values on the GPU come to the host or stay", {
+test_that("results of values on the GPU are returned to the host or stay on the GPU", {
   skip_without_gpu()
   x <- matrix(c(3, 1, 2, 4, 6, 5), 3)
   for (precision in c("float32", "float64")) {

@@ -24,7 +24,7 @@ test_that("a plan can be saved", {
   }
 })
 
-test_that("a plan takes what collapse::GRP() returns", {
+test_that("a plan accepts the result of collapse::GRP()", {
   skip_if_not_installed("collapse")
   x <- mtcars$mpg
   expect_equal(seg_reduce(x, g = collapse::GRP(mtcars$cyl)), tapply(x, mtcars$cyl, sum), ignore_attr = TRUE)
@@ -42,7 +42,7 @@ test_that("groups of collapse::GRP() are used unchanged, with their names", {
   }
 })
 
-test_that("in order of first appearance, unused levels are left out and the level NA is not", {
+test_that("groups in order of first appearance omit unused levels, but not the level NA", {
   g <- addNA(factor(c("b", NA, "a", "b"), levels = c("z", "a", "b")))
   expect_identical(seg_reduce(c(1, 2, 4, 8), g = g, sort = FALSE), stats::setNames(c(9, 2, 4), c("b", NA, "a")))
   g <- factor(c("b", NA, "a", "b"), levels = c("z", "a", "b"))
@@ -66,11 +66,11 @@ test_that("offsets may be integer64", {
                    seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
-test_that("lengths may be a table of counts, and offsets, lengths and sources must be numeric", {
+test_that("lengths may be a table of counts; offsets, lengths and sources must be numeric", {
   expect_identical(unname(seg_reduce(1:4, lengths = table(c("p", "q", "p", "q")))), c(3L, 7L))
   for (odd in list(as.difftime(c(0, 4), units = "secs"), as.Date(c(0, 4), origin = "1970-01-01"), factor(c(0, 4)),
                    as.POSIXct(c(0, 4), origin = "1970-01-01"), c(FALSE, TRUE), c("0", "4"), list(0, 4))) {
-    # a factor or strings in the place of offsets are groups
+    # a factor, or strings, in the position of offsets are groups
     second <- alist(seg_reduce(1:4, odd), seg_plan(offsets = odd), seg_softmax(1:4, odd), seg_grad("sum")(1:4, 1, odd),
                     spmv(list(offsets = odd, columns = 0:3), 1:4))
     for (call in c(if (!is.factor(odd) && !is.character(odd)) second,
@@ -82,7 +82,7 @@ test_that("lengths may be a table of counts, and offsets, lengths and sources mu
   }
 })
 
-test_that("single numbers of class integer64, whose bits are not those of a double, are refused", {
+test_that("single numbers of class integer64 are refused, because their bits are not those of a double", {
   one <- integer64(1, 0)
   for (call in alist(seg_plan(lengths = 3, n = one), seg_reduce(1:3, lengths = 3, empty = one), seg_op("a + b", one),
                      seg_op("a + b", values = one), axis_reduce(1:3, one), axis_plan(one, 1), axis_plan(3, one),

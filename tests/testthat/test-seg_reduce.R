@@ -1,6 +1,6 @@
-# Segmented reductions against plain loops over the segments.
+# Segmented reductions, against plain loops over the segments.
 
-test_that("every statistic of the table has a line in an oracle", {
+test_that("every statistic of the table has an entry in an oracle", {
   definition <- readLines(system.file("include", "kernops", "segments.def", package = "kernops"))
   row <- "^STATISTIC\\( *([a-z_]+),.*"
   statistics <- sub(row, "\\1", grep(row, definition, value = TRUE))
@@ -10,7 +10,7 @@ test_that("every statistic of the table has a line in an oracle", {
   expect_identical(setdiff(with_oracle, statistics), character())
 })
 
-test_that("the worked examples", {
+test_that("the worked examples are reproduced", {
   csr <- seg_examples$csr
   by <- \(op, offsets, ...) seg_reduce(csr$values, offsets = offsets, op = op, ...)
   for (op in c("sum", "max", "min")) {
@@ -34,7 +34,7 @@ test_that("the worked examples", {
   expect_identical(seg_reduce(large, offsets = c(0, 50000), op = "max"), c(3, 4))
 })
 
-test_that("the worked figures of a walk and of a scan, as separate segments", {
+test_that("the worked figures of partial sums and of a scan agree with sums of separate segments", {
   figure <- seg_examples$figure
   n <- length(figure$values)
   cuts <- sort(unique(c(figure$offsets, seq(0, n, figure$walk))))
@@ -58,7 +58,7 @@ test_that("the worked figures of a walk and of a scan, as separate segments", {
   for (most in c(16, 32)) expect_equal(sums_of(most), scan$running)
 })
 
-for (op in names(oracle_segment)) test_that(paste("the segments one by one:", op), {
+for (op in names(oracle_segment)) test_that(paste("reductions agree with loops over the segments:", op), {
   withr::local_seed(1)
   positions <- by_lengths(mixed_lengths)
   x <- rnorm(sum(mixed_lengths))
@@ -89,7 +89,7 @@ for (op in names(oracle_segment)) test_that(paste("the segments one by one:", op
   near(unsorted(with_gaps, na.rm = TRUE), oracle_reduce_segments(with_gaps, op, groups, TRUE))
 })
 
-test_that("range, softmax and bits", {
+test_that("range, softmax and bit operations agree with loops over the segments", {
   withr::local_seed(2)
   positions <- by_lengths(mixed_lengths)
   x <- rnorm(sum(mixed_lengths), sd = 10)
@@ -112,7 +112,7 @@ test_that("range, softmax and bits", {
   expect_identical(seg_reduce(c(1L, NA, 2L), lengths = c(2, 1), op = "bit_or"), c(NA, 2L))
 })
 
-for (op in names(oracle_segment_bits)) test_that(paste("the segments one by one, of integers:", op), {
+for (op in names(oracle_segment_bits)) test_that(paste("reductions of integers agree with loops over segments:", op), {
   withr::local_seed(20)
   positions <- by_lengths(mixed_lengths)
   x <- sample(.Machine$integer.max, sum(mixed_lengths), replace = TRUE) * rep_len(c(1L, -1L, 1L), sum(mixed_lengths))
@@ -123,14 +123,14 @@ for (op in names(oracle_segment_bits)) test_that(paste("the segments one by one,
   expect_identical(seg_reduce(x, g = keys, op = op), expected)
 })
 
-for (op in names(oracle_segment_several)) test_that(paste("the segments one by one, several numbers each:", op), {
+for (op in names(oracle_segment_several)) test_that(paste("results of several numbers agree with loops:", op), {
   withr::local_seed(21)
   x <- rnorm(sum(mixed_lengths))
   expected <- do.call(rbind, lapply(by_lengths(mixed_lengths), \(at) oracle_segment_several[[op]](x[at])))
   expect_equal(seg_reduce(x, lengths = mixed_lengths, op = op), expected, tolerance = 1e-12)
 })
 
-test_that("a product agrees with base R where parts of it leave the numbers", {
+test_that("a product agrees with base R if partial products overflow or underflow", {
   x <- c(1e200, 1e200, 1e-200, 2, rep(c(1e300, 1e-300), 500), 1e-200, 1e-310, -1e300, 1e200)
   offsets <- c(0, 4, 1004, 1008)
   expected <- c(prod(x[1:4]), 1, prod(x[1005:1008]))
@@ -139,7 +139,7 @@ test_that("a product agrees with base R where parts of it leave the numbers", {
   expect_equal(axis_reduce(matrix(x[5:1004], 500), 1, op = "prod"), c(1, 1), tolerance = 1e-12)
 })
 
-test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
+test_that("softmax and logsumexp do not overflow, and segments of infinite values have the right limit", {
   x <- c(1000, 1001, -Inf, -Inf, Inf, 1, NaN, 1, -Inf, 5)
   expect_equal(seg_logsumexp(x, lengths = rep(2, 5)), c(1000 + log(1 + exp(1)), -Inf, Inf, NaN, 5), tolerance = 1e-15)
   y <- seg_softmax(x, lengths = rep(2, 5))
@@ -149,7 +149,7 @@ test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
   expect_equal(seg_logsumexp(c(long, -long), lengths = c(2e4, 2e4)), c(3 + log(1e4), Inf), tolerance = 1e-14)
 })
 
-test_that("results have the same bits for any threads, tiles and repetition", {
+test_that("results have the same bits for any threads, tiles and repeated calls", {
   withr::local_seed(6)
   n <- 3e5
   x <- rnorm(n) * 10^runif(n, -5, 5)
@@ -178,7 +178,7 @@ test_that("sums have the documented accuracy", {
       first <- seq_len(n) %% 2 == 0
       expect_exact(seg_reduce(x, g = 2L - first), c(sum(x[first]), sum(x[!first])), sum(abs(x[!first])), n / 2)
     }
-    # not for equal values: their rounding errors may all have one sign, also in the sum in long double
+    # the expected sum of equal values is a product, because the rounding errors of a sum may all have one sign
     for (groups in unique(pmin(c(1, 2, 10, 1000, 20000), n / 2))) {
       g <- sample.int(groups, n, TRUE)
       counts <- tabulate(g, groups)

@@ -1,4 +1,4 @@
-test_that("the worked example", {
+test_that("the worked example is reproduced", {
   example <- seg_examples$by_key
   for (op in c("sum", "max", "min")) {
     runs <- reduce_by_key(example$keys, example$values, op)
@@ -31,23 +31,23 @@ test_that("a function and a formula of the same operation give the same result",
   expect_identical(reduce_by_key(c(1, 2, 4, 4.5), 1:4, same = "Abs(a - b) <= 1")$values, c(3L, 7L))
 })
 
-test_that("a level that is NA is the key of missing values", {
+test_that("a level NA is the key of missing values", {
   keys <- factor(c("a", NA, "b", "b", "a"), c("b", NA, "a"), exclude = NULL)
   expect_identical(reduce_by_key(keys, 1:5)$values, c(1:2, 7L, 5L))
-  keys <- structure(c(2L, NA, 1L, 1L, 3L), levels = c("b", NA, "a"), class = "factor") # one of each sort
+  keys <- structure(c(2L, NA, 1L, 1L, 3L), levels = c("b", NA, "a"), class = "factor") # one key of each kind
   expect_identical(reduce_by_key(keys, 1:5)$values, c(3L, 7L, 5L))
 })
 
-test_that("equal strings of two encodings are one key, as for rle()", {
+test_that("equal strings in two encodings are one key, as in rle()", {
   keys <- c("\u00e9", iconv("\u00e9", "UTF-8", "latin1"), "e")
   expect_identical(reduce_by_key(keys, 1:3)$values, c(3L, 3L))
 })
 
-test_that("whole numbers beyond 2^31 are keys as well", {
+test_that("integers beyond 2^31 are valid keys", {
   keys <- rep(2^c(31, 40, 53) - 1, c(2, 1, 3)) + c(0, 0, 0, 0, 0, 1)
   expect_identical(reduce_by_key(keys, 1:6),
                    list(keys = unique(keys), values = c(3L, 3L, 9L, 6L), lengths = c(2, 1, 2, 1)))
-  # -1, -1, -2, the lowest number (NA of 'bit64'), 0, 2^32, 2^32 + 1: as doubles some would be NaN, some equal
+  # -1, -1, -2, the lowest number (NA of 'bit64'), 0, 2^32, 2^32 + 1: read as doubles, some would be NaN and some equal
   keys <- integer64(c(-1, -1, -2, 0, 0, 0, 1), c(-1, -1, -1, NA, 0, 1, 1))
   by <- reduce_by_key(keys, 1:7)
   expect_identical(by$values, c(3L, 3:7))
@@ -63,7 +63,7 @@ test_that("keys may be integer64, and an array of one dimension", {
   expect_identical(as.character(runs$keys), c("-1", "-2", "3"))
 })
 
-test_that("reduce_by_key() passes arguments to seg_reduce()", {
+test_that("reduce_by_key() passes arguments on to seg_reduce()", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })
 

@@ -1,6 +1,6 @@
-# Rolling windows against reductions of each window in plain R.
+# Rolling windows, against reductions of each window in plain R.
 
-# `windows(k, n, row)` gives the first and the last position in the segment of the window of position k.
+# `windows(k, n, row)` returns the first and the last position of the window at position k, counted within its segment.
 oracle_roll <- function(x, positions, windows, reduce, partial = FALSE) {
   result <- rep(NA_real_, length(x))
   for (at in positions) for (k in seq_along(at)) {
@@ -20,7 +20,7 @@ fixed <- \(left, right) \(k, n, row) c(k - left, k + right)
 
 lengths_here <- c(0, 1, 2, 0, 7, 30, 5)
 
-for (op in names(oracle_segment)) test_that("each width is checked, and may be an integer or a double", {
+for (op in names(oracle_segment)) test_that("the width is checked, and may be an integer or a double", {
   x <- c(3, 1, 2, 5)
   g <- c("b", "a", NA, "b")
   expect_identical(seg_roll(x, c(1L, 1L, 9L, 2L), g = g), seg_roll(x, c(1, 1, 9, 2), g = g))
@@ -30,7 +30,7 @@ for (op in names(oracle_segment)) test_that("each width is checked, and may be a
   }
 })
 
-test_that(paste("fixed windows:", op), {
+test_that(paste("fixed windows agree with plain R:", op), {
   withr::local_seed(1)
   list2env(segment_case(op, lengths_here, 4, levels = 1:5), environment())
   near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
@@ -44,7 +44,7 @@ test_that(paste("fixed windows:", op), {
   }
 })
 
-test_that("order statistics in windows", {
+test_that("order statistics in windows agree with plain R", {
   withr::local_seed(2)
   x <- round(rnorm(700), 1)
   keys <- sample(c("a", "b"), 700, TRUE, c(0.95, 0.05))
@@ -72,7 +72,7 @@ test_that("order statistics in windows", {
   expect_identical(seg_roll(c(1, NA, 3, 4), 2, op = "median", na.rm = TRUE), c(NA, 1, 3, 3.5))
 })
 
-test_that("medians and quantiles of narrow and wide windows, of infinite, equal and missing values", {
+test_that("medians and quantiles of narrow and wide windows are right for infinite, equal and missing values", {
   withr::local_seed(7)
   x <- c(round(rnorm(150), 1), -Inf, Inf, Inf, 0, -0, 1e-310, 2^-30 * (1:40) + 1, rep(2, 20), 1e300, -1e300)
   x <- sample(c(x, -x))
@@ -96,7 +96,7 @@ test_that("medians and quantiles of narrow and wide windows, of infinite, equal 
   }
 })
 
-test_that("adaptive windows, in order and not", {
+test_that("adaptive windows may have ends that never move back, or arbitrary ends", {
   withr::local_seed(3)
   x <- rnorm(60)
   steady <- pmin(1:60, 7)
@@ -112,7 +112,7 @@ test_that("adaptive windows, in order and not", {
   }
 })
 
-test_that("windows in time", {
+test_that("windows in time agree with plain R", {
   withr::local_seed(4)
   time <- cumsum(sample(0:3, 50, TRUE))
   x <- rnorm(50)
@@ -134,7 +134,7 @@ test_that("windows in time", {
   expect_equal(seg_roll(x, width, by = time), expected)
 })
 
-test_that("formulas keep the order of values", {
+test_that("formulas combine the values of a window in their order", {
   withr::local_seed(5)
   x <- runif(200, -1, 1)
   latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
@@ -148,7 +148,7 @@ test_that("formulas keep the order of values", {
   expect_identical(gaps, c(7, 1, 1, 2))
 })
 
-test_that("long segments, for any number of threads, and accuracy", {
+test_that("long segments are accurate for any number of threads", {
   withr::local_seed(6)
   x <- rnorm(150000)
   mean_of <- \(threads) with_threads(threads, seg_roll(x, 100, lengths = c(10, 149990), op = "mean", partial = TRUE))
@@ -160,7 +160,7 @@ test_that("long segments, for any number of threads, and accuracy", {
   expect_identical(seg_roll(c(1e16, 1, 1, 1, Inf, 1, 2), 2), c(NA, 1e16, 2, 2, Inf, Inf, 3))
 })
 
-test_that("shapes, types and names", {
+test_that("shapes, types and names of results are those of the values", {
   x <- matrix(c(3L, 1L, 2L, 4L, 6L, 5L), 3, dimnames = list(letters[1:3], c("u", "v")))
   expect_identical(seg_roll(x, 2), `dimnames<-`(cbind(c(NA, 4L, 3L), c(NA, 10L, 11L)), dimnames(x)))
   expect_identical(dim(seg_roll(x, 2, op = "range")), c(3L, 2L, 2L))

@@ -1,4 +1,4 @@
-# Rolling windows on the GPU against those of the CPU, which test-seg_roll.R compares with plain R, and against base R.
+# Rolling windows on the GPU, against base R and against the CPU, which test-seg_roll.R compares with plain R.
 
 latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
 compare_roll <- function(x, ..., tolerance = 1e-11) {
@@ -7,7 +7,7 @@ compare_roll <- function(x, ..., tolerance = 1e-11) {
   invisible(there)
 }
 
-test_that("windows of one length agree with the CPU for all operations", {
+test_that("windows of a fixed width agree with the CPU for all operations", {
   skip_without_gpu()
   withr::local_seed(1)
   x <- round(rnorm(9000), 2)
@@ -21,7 +21,7 @@ test_that("windows of one length agree with the CPU for all operations", {
   expect_identical(seg_roll(whole, 40, backend = "cuda")[40:5000], as.integer(filtered[40:5000]))
 })
 
-test_that("widths around the chunks of threads, of warps and of blocks", {
+test_that("widths near the sizes of the chunks of threads, of warps and of blocks are right", {
   skip_without_gpu()
   withr::local_seed(2)
   x <- rnorm(30000)
@@ -46,7 +46,7 @@ test_that("widths around the chunks of threads, of warps and of blocks", {
   expect_identical(seg_roll(c(1e16, 1, 1, 1, Inf, 1, 2), 2, backend = "cuda"), c(NA, 1e16, 2, 2, Inf, Inf, 3))
 })
 
-test_that("windows within segments and groups", {
+test_that("windows within segments and groups agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(3)
   lengths <- c(0, 1, 2, 4094, 31, 0, 7000, 64, 1000)
@@ -65,7 +65,7 @@ test_that("windows within segments and groups", {
   expect_identical(is.nan(seg_roll(gaps, 4, backend = "cuda")), is.nan(seg_roll(gaps, 4)))
 })
 
-test_that("adaptive windows and windows in time", {
+test_that("adaptive windows and windows in time agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(4)
   n <- 5000

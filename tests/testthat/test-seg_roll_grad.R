@@ -1,4 +1,4 @@
-# Gradients of rolling windows against finite differences.
+# Gradients of rolling windows, against finite differences.
 
 set.seed(2)
 x <- sample(40) / 10
@@ -13,7 +13,7 @@ cases <- list(
 )
 
 for (op in c("sum", "mean", "min", "max")) for (case in names(cases)) {
-  test_that(paste("the gradient is that of differences:", op, case), {
+  test_that(paste("the gradient agrees with differences:", op, case), {
     eta <- rnorm(40)
     arguments <- c(cases[[case]], list(lengths = lengths))
     loss <- \(x) sum(eta * do.call(seg_roll, c(list(x, op = op), arguments)), na.rm = TRUE)
@@ -22,7 +22,7 @@ for (op in c("sum", "mean", "min", "max")) for (case in names(cases)) {
   })
 }
 
-test_that("groups in any order, matrices, names, and values in no segment", {
+test_that("gradients work with groups in any order, matrices, names, and values in no segment", {
   m <- cbind(u = x, v = rev(x))
   eta <- matrix(rnorm(80), 40)
   g <- sample(c("a", "b", NA), 40, TRUE)

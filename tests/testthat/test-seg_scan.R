@@ -1,6 +1,6 @@
-# Scans of segments against reductions of each prefix in plain R.
+# Scans of segments, against reductions of each prefix in plain R.
 
-# The definition: for each value, `reduce` of the values of its segment up to (or from) it.
+# The definition: `reduce` is applied, for each value, to the values of the segment up to it, or from it if `reverse`.
 oracle_scan <- function(x, positions, reduce, exclusive = FALSE, reverse = FALSE, size = 1) {
   result <- matrix(NA_real_, length(x), size)
   for (at in positions) {
@@ -12,7 +12,7 @@ oracle_scan <- function(x, positions, reduce, exclusive = FALSE, reverse = FALSE
   }
   drop(result)
 }
-# The same by name, with positions counted from the first value of the segment.
+# A scan by the name of the operation, with positions counted from the first value of the segment.
 oracle_named_scan <- function(x, positions, op, ..., na.rm = FALSE) {
   reduce <- function(values, used, all) {
     kept <- !(na.rm & is.na(values))
@@ -25,7 +25,7 @@ oracle_named_scan <- function(x, positions, op, ..., na.rm = FALSE) {
 lengths_here <- c(0, 1, 2, 0, 7, 16, 33, 1, 0)
 directions <- expand.grid(exclusive = c(FALSE, TRUE), reverse = c(FALSE, TRUE))
 
-for (op in names(oracle_segment)) test_that(paste("each prefix and suffix:", op), {
+for (op in names(oracle_segment)) test_that(paste("scans agree with reductions of each prefix and suffix:", op), {
   withr::local_seed(1)
   list2env(segment_case(op, lengths_here, 9, missing = 12), environment())
   near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
@@ -41,7 +41,7 @@ for (op in names(oracle_segment)) test_that(paste("each prefix and suffix:", op)
   }
 })
 
-test_that("cumulative functions of base R by group, in any order", {
+test_that("scans by group agree with the cumulative functions of base R, in any order", {
   withr::local_seed(2)
   x <- sample(5, 1000, replace = TRUE) / 4
   keys <- sample(letters, 1000, replace = TRUE)
@@ -57,7 +57,7 @@ test_that("cumulative functions of base R by group, in any order", {
   expect_identical(seg_scan(x, g = keys, op = "last", exclusive = TRUE), ave(x, keys, FUN = lag))
 })
 
-test_that("long segments, whose blocks are carried, for any number of threads", {
+test_that("long segments, which are scanned in blocks, are right for any number of threads", {
   withr::local_seed(3)
   lengths <- c(4095, 4096, 4097, 0, 30000, 5, 70000)
   x <- rnorm(sum(lengths))
@@ -88,7 +88,7 @@ test_that("long segments, whose blocks are carried, for any number of threads", 
   }
 })
 
-test_that("on the CPU, sums are compensated and do not decrease", {
+test_that("sums on the CPU are compensated and do not decrease", {
   scan <- \(x) seg_scan(x, backend = "cpu")
   x <- rep(0.1, 1e5)
   expect_identical(scan(x)[c(1e4, 1e5)], c(1e3, 1e4))
@@ -100,12 +100,12 @@ test_that("on the CPU, sums are compensated and do not decrease", {
   expect_identical(scan(c(1, Inf, 2, -Inf, 1)), c(1, Inf, Inf, NaN, NaN))
 })
 
-test_that("operations of formulas keep the order of values", {
+test_that("formulas combine values in their order", {
   withr::local_seed(5)
   lengths <- c(3, 0, 1, 100, 5000, 8)
   x <- runif(sum(lengths), -1, 1)
   positions <- by_lengths(lengths)
-  latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7) # the last large value
+  latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7) # the latest large value
   expected <- function(x, reverse, exclusive) {
     for (at in positions) {
       if (!length(at)) next
@@ -129,7 +129,7 @@ test_that("operations of formulas keep the order of values", {
   expect_identical(kept[-c(1:4)], expected(replace(x, c(1, 4, 50, 4000), 0), FALSE, FALSE)[-c(1:4)])
 })
 
-test_that("missing values are NA or NaN from where they occur", {
+test_that("results are NA or NaN from the first missing value on", {
   x <- c(1, NaN, 2, NA, 3)
   expect_identical(is.nan(seg_scan(x)), c(FALSE, TRUE, TRUE, FALSE, FALSE))
   expect_identical(is.na(seg_scan(x)), c(FALSE, TRUE, TRUE, TRUE, TRUE))
@@ -142,7 +142,7 @@ test_that("missing values are NA or NaN from where they occur", {
   expect_identical(seg_scan(c(2, 3), op = "prod", exclusive = TRUE, empty = NA), c(NA, 2))
 })
 
-test_that("shapes, types and names", {
+test_that("shapes, types and names of results are those of the values", {
   x <- matrix(c(3, 1, 2, 4, 6, 5), 3, dimnames = list(letters[1:3], c("u", "v")))
   expect_identical(seg_scan(x, lengths = c(1, 2)), `dimnames<-`(cbind(c(3, 1, 3), c(4, 6, 11)), dimnames(x)))
   expect_identical(seg_scan(x, g = c("b", "a", "b"), op = "max"),
@@ -169,7 +169,7 @@ test_that("shapes, types and names", {
   expect_identical(many, rep(c(0, 1, 2), each = 1e5))
 })
 
-test_that("gradients of scans against finite differences", {
+test_that("gradients of scans agree with finite differences", {
   withr::local_seed(6)
   x <- round(rnorm(12), 2)
   keys <- c(1, 2, 1, 1, 2, 3, 1, 2, NA, 1, 2, 1)
@@ -197,7 +197,7 @@ test_that("gradients of scans against finite differences", {
   expect_identical(seg_grad("sum", scan = TRUE)(1:3, c(1, 1, 1)), c(3, 2, 1))
 })
 
-test_that("values on the GPU, with results there or on the host", {
+test_that("scans of values on the GPU may return results on the GPU or on the host", {
   skip_without_gpu()
   withr::local_seed(7)
   lengths <- c(1, 4094, 1, 4096, 3, 5000, 400, 2)
@@ -235,7 +235,7 @@ test_that("the GPU scans groups in any order, values of the host, and missing va
   gaps <- replace(x, sample(2 * n, 500), NA)
   latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
   ops <- list("sum", "argmin", "range", "count", "logsumexp", "argmax", latest)
-  for (k in seq_along(ops)) { # each operation with two of the directions
+  for (k in seq_along(ops)) { # each operation is tested with two of the directions
     for (d in c(k, k + 1) %% 4 + 1) {
       by <- list(list(g = g), list(lengths = c(5000, 0, n - 5000)), list(offsets = c(3, 4, 4096, 9000)))[[d %% 3 + 1]]
       how <- c(by, list(op = ops[[k]], na.rm = d %% 2 == 1), as.list(directions[d, ]))
@@ -249,10 +249,10 @@ test_that("the GPU scans groups in any order, values of the host, and missing va
   expect_identical(seg_scan(c(TRUE, FALSE, TRUE), op = "all", reverse = TRUE, backend = "cuda"), c(FALSE, FALSE, TRUE))
 })
 
-test_that("bits of a scan on the GPU do not depend on which tiles are first", {
+test_that("the bits of a scan on the GPU do not depend on the order in which tiles finish", {
   skip_without_gpu()
   withr::local_seed(9)
-  n <- 1030 * 4096 + 5 # more than a section of tiles
+  n <- 1030 * 4096 + 5 # more than one section of tiles
   there <- gpu_matrix(rep_len(rnorm(50000), n), "float32")
   for (reverse in c(FALSE, TRUE)) {
     plan <- seg_plan(lengths = if (reverse) c(40 * 4096, 1, n - 40 * 4096 - 1) else n)

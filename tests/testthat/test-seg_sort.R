@@ -1,10 +1,10 @@
-# Sorted segments, permutations, ranks and largest values against base R.
+# Sorted segments, permutations, ranks and largest values, against base R.
 
 sizes <- c(0, 1, 2, 3, 0, 24, 25, 100, 511, 512, 5000, 40000)
 count <- sum(sizes)
 segment <- rep(seq_along(sizes), sizes)
 
-test_that("sort, order and rank of segments, in any order of rows", {
+test_that("sort, order and rank of segments agree with base R, in any order of rows", {
   withr::local_seed(1)
   mixed <- sample(count)
   for (x in list(rnorm(count), sample(-9:9, count, TRUE), round(rnorm(count), 1), sample(c(TRUE, FALSE), count, TRUE),
@@ -26,7 +26,7 @@ test_that("sort, order and rank of segments, in any order of rows", {
   }
 })
 
-test_that("the GPU sorts short and long segments, in any order of rows, with results there or on the host", {
+test_that("the GPU sorts short and long segments in any order of rows, with results on the GPU or on the host", {
   skip_without_gpu()
   withr::local_seed(3)
   sizes <- c(0, 1, 2, 24, 500, 0, 1548, 2048, 2049, 4095, 4096, 4097, 9000, 1, 17000)
@@ -55,10 +55,10 @@ test_that("the GPU sorts short and long segments, in any order of rows, with res
   expect_identical(seg_sort(c(4, 2, 1), g = c("a", NA, "a"), backend = "cuda"), c(1, NA, 4))
   expect_identical(seg_sort(3:1, backend = "cuda"), 1:3)
   expect_identical(seg_sort(gpu_matrix(c(2, 1)), offsets = 1), cbind(c(NA, 1)))
-  with_tile(8, expect_identical(seg_sort(gpu_matrix(9000:1)), cbind(as.numeric(1:9000)))) # the CPU does
+  with_tile(8, expect_identical(seg_sort(gpu_matrix(9000:1)), cbind(as.numeric(1:9000)))) # computed by the CPU
 })
 
-test_that("missing values come last, first, or have no rank", {
+test_that("missing values come last, come first, or have no rank", {
   x <- c(2, NA, 1, NaN, NA, 3)
   expect_identical(seg_sort(x, lengths = c(5, 1)), c(1, 2, NA, NA, NaN, 3))
   expect_identical(seg_sort(x, lengths = c(5, 1), na.last = FALSE), c(NA, NA, NaN, 1, 2, 3))
@@ -76,7 +76,7 @@ test_that("missing values come last, first, or have no rank", {
   expect_identical(seg_order(c(4, 2, 1), g = c("a", NA, "a")), c(3L, 1L))
 })
 
-test_that("the largest and smallest values with their positions and rows", {
+test_that("the largest and smallest values are returned with their positions and rows", {
   withr::local_seed(2)
   x <- sample(20, 200, TRUE)
   part <- sample(c("a", "b", "c"), 200, TRUE)

@@ -1,4 +1,4 @@
-# Sparse products against Matrix, and over other semirings against loops.
+# Sparse products, against package Matrix, and over other semirings against loops.
 
 sparse <- function(rows, columns, density) {
   m <- matrix(rnorm(rows * columns) * (runif(rows * columns) < density), rows, columns)
@@ -8,7 +8,7 @@ sparse <- function(rows, columns, density) {
   m
 }
 
-test_that("a product agrees with Matrix, for every sort of matrix", {
+test_that("a product agrees with Matrix, for every kind of matrix", {
   skip_if_not_installed("Matrix")
   withr::local_seed(1)
   for (dense in list(sparse(60, 40, 0.1), sparse(50, 1, 0.3), sparse(1, 50, 0.3), sparse(9, 7, 0),
@@ -36,7 +36,7 @@ test_that("other classes of Matrix are converted", {
   }
 })
 
-test_that("a plan is a matrix, and so is a matrix of R", {
+test_that("a matrix may be given as a plan, or as a matrix of R", {
   withr::local_seed(9)
   dense <- sparse(30, 20, 0.3)
   v <- rnorm(20)
@@ -47,7 +47,7 @@ test_that("a plan is a matrix, and so is a matrix of R", {
   A <- list(offsets = c(0, 2, 3, 4), columns = c(0, 2, 1, 3), values = c(1, 2, 3, 5))
   plan <- spmv_plan(A)
   expect_identical(spmv(plan, c(1, 10, 100, 1000)), spmv(A, c(1, 10, 100, 1000)))
-  expect_identical(spmv(A[1:2], 1:4, plan = plan), spmv(A[1:2], 1:4)) # no values
+  expect_identical(spmv(A[1:2], 1:4, plan = plan), spmv(A[1:2], 1:4)) # without values
   B <- replace(A, "values", list(c(2, 4, 6, 10)))
   expect_identical(spmv(B, 1:4, plan = plan), 2 * spmv(plan, 1:4))
   skip_if_not_installed("Matrix")
@@ -57,7 +57,7 @@ test_that("a plan is a matrix, and so is a matrix of R", {
   expect_error(spmv(dense, v[-1]), class = "kernops_dim_error")
 })
 
-test_that("many entries in few rows are added in the same order by any number of threads", {
+test_that("many entries in few rows are summed in the same order by any number of threads", {
   skip_if_not_installed("Matrix")
   withr::local_seed(3)
   A <- Matrix::sparseMatrix(i = c(sample(2000, 3e5, TRUE), rep(7, 2e4)), j = sample(30000, 3.2e5, TRUE),
@@ -72,7 +72,7 @@ test_that("many entries in few rows are added in the same order by any number of
   }
 })
 
-test_that("NA, NaN and Inf pass through as in R's own product", {
+test_that("NA, NaN and Inf have the effect that they have in R's own product", {
   A <- list(offsets = c(0, 2, 3, 4), columns = c(0, 2, 1, 3), values = c(1, 2, 3, 0))
   expect_identical(spmv(A, c(NA, NaN, 1, Inf)), c(NA, NaN, NaN))
   expect_identical(spmv(A, c(1, -Inf, 1, 1)), c(3, -Inf, 0))
@@ -87,7 +87,7 @@ test_that("a plan prints what it is, and may be saved", {
   expect_identical(spmv(A, c(10, 20, 30), plan = readRDS(file)), c(70, 0, 60))
 })
 
-test_that("other semirings agree with the loops", {
+test_that("products over other semirings agree with loops", {
   withr::local_seed(2)
   dense <- sparse(30, 20, 0.2)
   entries <- which(t(dense) != 0, arr.ind = TRUE)
@@ -110,7 +110,7 @@ test_that("other semirings agree with the loops", {
   expect_equal(spmv(A[c("offsets", "columns")], v), loop(\(a, b) b, sum, 0), tolerance = 1e-13)
 })
 
-test_that("the product with a matrix has the type of that with a vector", {
+test_that("the product with a matrix has the type of the product with a vector", {
   A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = c(1, 0, 1))
   v <- cbind(p = c(1, 0, 1), q = c(0, 1, 0))
   expect_identical(spmv(A, v, "and", "or"), cbind(p = c(TRUE, TRUE), q = c(FALSE, FALSE)))
@@ -118,12 +118,12 @@ test_that("the product with a matrix has the type of that with a vector", {
   expect_identical(unname(spmv(A, v[, 0], "and", "or")), matrix(NA, 2, 0))
 })
 
-test_that("rows may begin at any entry", {
+test_that("the entries of the rows may begin at any offset", {
   A <- list(offsets = c(0, 2, 3), sources = c(1, 0), columns = c(0, 1, 2), values = c(1, 10, 100))
   expect_identical(spmv(A, c(1, 2, 3)), c(320, 1))
 })
 
-test_that("a sparse matrix whose slots do not fit is refused", {
+test_that("a sparse matrix with inconsistent slots is refused", {
   skip_if_not_installed("Matrix")
   by_column <- methods::as(Matrix::sparseMatrix(i = 1:3, j = 3:1, x = 1, dims = c(3, 3)), "generalMatrix")
   by_row <- methods::as(by_column, "RsparseMatrix")
@@ -152,14 +152,14 @@ test_that("a plan is accepted only for the matrix from which it was made", {
   refused(by_row, by_column)
   refused(by_column, by_row)
   refused(by_column, by_column[6:1, 6:1][, c(2:6, 1)])
-  permuted <- \(i) methods::as(Matrix::sparseMatrix(i = i, j = 1:3, x = 1:3), "generalMatrix") # one entry a column
+  permuted <- \(i) methods::as(Matrix::sparseMatrix(i = i, j = 1:3, x = 1:3), "generalMatrix") # one entry per column
   for (class in c("CsparseMatrix", "RsparseMatrix")) {
     of <- spmv_plan(methods::as(permuted(1:3), class))
     expect_error(spmv(methods::as(permuted(3:1), class), 1:3, plan = of), "plan", class = "kernops_input_error")
   }
 })
 
-test_that("a plan of a list has its columns, and no names", {
+test_that("a plan of a list has the columns of the list, and no names", {
   A <- \(columns) list(offsets = 0:3, columns = columns, values = c(1, 1, 1))
   expect_identical(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(2, 0, 1)))), c(30, 10, 20))
   expect_error(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(1, 2, 0)))), class = "kernops_input_error")
@@ -169,7 +169,7 @@ test_that("a plan of a list has its columns, and no names", {
   expect_identical(spmv(named(c("c", "d")), 3:4, plan = spmv_plan(named(c("a", "b")))), c(c = 4, d = 6))
 })
 
-test_that("operations on bits require whole products", {
+test_that("operations on bits require integer products", {
   A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 1), values = c(6, 10, 12))
   v <- c(0.5, 1)
   expect_identical(spmv(A, v, \(a, b) floor(a * b), "bit_or"), as.numeric(c(bitwOr(3, 10), 12)))

@@ -5,7 +5,7 @@ count <- sum(sizes)
 plan <- seg_plan(lengths = sizes)
 A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = c(1, 2, 3))
 
-# Calls on values x, and whether results are by value, in the precision of x.
+# Calls on values x. `by value` means one result for each value, in the precision of x; other results are in float64.
 calls <- list(
   sum = \(x, ...) seg_reduce(x, plan = plan, ...), mean = \(x, ...) seg_reduce(x, plan = plan, op = "mean", ...),
   range = \(x, ...) seg_reduce(x, plan = plan, op = "range", ...),
@@ -17,7 +17,7 @@ calls <- list(
   roll = \(x, ...) seg_roll(x, 3, plan = plan, ...), spmv = \(x, ...) spmv(A, x, ...)
 )
 
-test_that("results in a given gpu_matrix agree with a new one, and its memory is kept", {
+test_that("results that are written to an existing gpu_matrix agree with a new one, and reuse its memory", {
   skip_without_gpu()
   withr::local_seed(1)
   values <- matrix(rnorm(2 * count), count)
@@ -40,7 +40,7 @@ test_that("results in a given gpu_matrix agree with a new one, and its memory is
   expect_identical(c(as.matrix(there)), c(7, 5))
 })
 
-test_that("a gpu_matrix of another size or precision, or the values themselves, are refused", {
+test_that("a gpu_matrix of another size or precision, or the values themselves, cannot receive results", {
   skip_without_gpu()
   x <- gpu_matrix(matrix(1, count, 2), "float32")
   five <- \(...) gpu_matrix(matrix(0, 5, 2), ...)

@@ -1,6 +1,6 @@
-# Transformed values of segments against ave() and loops of plain R.
+# Transformed values of segments, against ave() and loops in plain R.
 
-test_that("centred, scaled, shared values and statistics for each value", {
+test_that("centred values, scaled values, shares and statistics for each value agree with ave()", {
   withr::local_seed(1)
   x <- rexp(100)
   keys <- sample(letters[1:5], 100, TRUE)
@@ -23,7 +23,7 @@ test_that("centred, scaled, shared values and statistics for each value", {
   expect_identical(is.na(seg_transform(gaps, "center", g = keys)), keys == keys[7])
 })
 
-test_that("lags, leads and differences by group, of any kind of vector", {
+test_that("lags, leads and differences by group agree with loops, for any kind of vector", {
   withr::local_seed(2)
   keys <- sample(3, 40, TRUE)
   lag <- function(x, n) {
@@ -53,7 +53,7 @@ test_that("lags, leads and differences by group, of any kind of vector", {
   expect_identical(seg_transform(numeric(), "lag"), numeric())
 })
 
-test_that("gaps are filled from before or after", {
+test_that("gaps are filled from the previous or the next value", {
   x <- c(NA, 1, NA, NA, 2, NA)
   expect_identical(seg_transform(x, "fill_down"), c(NA, 1, 1, 1, 2, 2))
   expect_identical(seg_transform(x, "fill_up"), c(1, 1, 2, 2, 2, NA))

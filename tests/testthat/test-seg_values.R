@@ -1,18 +1,18 @@
-# Values of classes against base R, segment by segment.
+# Values with a class, against base R, segment by segment.
 
 groups <- c("a", "b", "a", "b", "b", "c", "a")
 dates <- as.Date("2024-02-27") + c(5, 2, NA, 9, 1, 1, 5)
 times <- as.POSIXct("2024-03-31 00:30", tz = "Europe/Berlin") + 3600 * c(1, 2.5, 3, 5, 6, 9, 1)
 spans <- as.difftime(c(1, 2, 3, 4, 5.5, 6, 1), units = "hours")
 
-# The result of `f` for each group, of the class that it returns.
+# The result of `f` for each group, in the class that f returns.
 by_group <- function(x, f, g = groups) do.call(c, unname(lapply(split(x, g), f)))
 expect_groups <- function(got, expected) {
   for (kept in c("class", "tzone", "units")) expect_identical(attr(got, kept), attr(expected, kept))
   expect_equal(unname(got), expected)
 }
 
-test_that("dates, times and time differences keep class, units and time zone", {
+test_that("results of dates, times and time differences keep class, units and time zone", {
   statistics <- list(min = min, max = max, mean = mean, median = stats::median, first = \(x) x[1],
                      last = \(x) x[length(x)], nth = \(x) sort(x)[1])
   for (x in list(dates, times, spans)) for (op in names(statistics)) {
@@ -22,7 +22,7 @@ test_that("dates, times and time differences keep class, units and time zone", {
   }
 })
 
-test_that("missing dates propagate or are removed, and an empty segment gives NA or `empty`", {
+test_that("missing dates propagate or are removed, and the result of an empty segment is NA or `empty`", {
   expect_identical(unname(seg_reduce(dates, g = groups, op = "max")), as.Date(c(NA, "2024-03-07", "2024-02-28")))
   expect_identical(seg_reduce(dates[1:4], lengths = c(2, 0, 2), op = "min", na.rm = TRUE),
                    as.Date(c("2024-02-29", NA, "2024-03-07")))
@@ -33,7 +33,7 @@ test_that("missing dates propagate or are removed, and an empty segment gives NA
   expect_identical(seg_reduce(spans, lengths = c(0, 7)), as.difftime(c(0, 22.5), units = "hours"))
 })
 
-test_that("quantiles and ranges of times are times, their spread is a difference", {
+test_that("quantiles and ranges of times are times, and their spread is a time difference", {
   probs <- c(0.2, 0.5)
   got <- seg_reduce(times, g = groups, op = "quantile", probs = probs)
   expected <- t(sapply(split(as.numeric(times), groups), stats::quantile, probs))
@@ -48,7 +48,7 @@ test_that("quantiles and ranges of times are times, their spread is a difference
   expect_identical(seg_reduce(as.POSIXlt(times), g = groups, op = "max"), seg_reduce(times, g = groups, op = "max"))
 })
 
-test_that("scans, windows and transformations of times and differences", {
+test_that("scans, windows and transformations of times and time differences agree with base R", {
   sums <- stats::ave(as.numeric(spans), groups, FUN = cumsum)
   expect_equal(seg_scan(spans, g = groups), as.difftime(sums, units = "hours"))
   expect_equal(seg_scan(times, g = groups, op = "max"),
@@ -63,7 +63,7 @@ test_that("scans, windows and transformations of times and differences", {
                dates[c(1, 1, NA, 4, 4, 5, 7)])
 })
 
-test_that("factors keep their levels", {
+test_that("results of factors keep the levels", {
   f <- factor(c("lo", "hi", "lo", NA, "hi", "mid", "lo"), c("lo", "mid", "hi"))
   expect_identical(seg_reduce(f, g = groups, op = "first"), setNames(f[c(1, 2, 6)], c("a", "b", "c")))
   expect_identical(unname(seg_reduce(f, g = groups, op = "mode")), factor(c("lo", "hi", "mid"), levels(f)))
@@ -86,7 +86,7 @@ test_that("strings are compared as by sort()", {
   expect_identical(seg_reduce(character(), lengths = 0, op = "first", empty = "none"), "none")
 })
 
-test_that("complex numbers", {
+test_that("reductions of complex numbers agree with base R", {
   z <- complex(real = c(1, 2, 3, NA, 5, 6, 7), imaginary = c(2, 0, -1, 1, 3, 1, 0))
   expect_equal(seg_reduce(z, lengths = c(3, 4)), c(sum(z[1:3]), sum(z[4:7])))
   expect_groups(seg_reduce(z, g = groups, op = "mean", na.rm = TRUE), by_group(z, \(z) mean(z, na.rm = TRUE)))

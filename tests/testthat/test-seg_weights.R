@@ -16,7 +16,7 @@ test_that("weights count repeated values", {
     lengths <- c(120, 0, 80)
     expect_identical(seg_reduce(x, lengths = lengths, op = op, w = w, empty = -9)[[2]], -9, label = op)
   }
-  for (op in c("mean", "var", "sd")) { # overlapping segments
+  for (op in c("mean", "var", "sd")) { # with overlapping segments
     each <- vapply(list(1:50, 21:90), \(at) seg_reduce(x[at], lengths = length(at), op = op, w = w[at]), 0)
     expect_equal(seg_reduce(x, lengths = c(50, 70), sources = c(0, 20), op = op, w = w), each, tolerance = 1e-12)
   }
@@ -37,7 +37,7 @@ test_that("weights apply to infinite values and empty segments", {
   }
 })
 
-test_that("weights apply to groups without values", {
+test_that("weights may be given for groups without values", {
   for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
     of_none <- \(x) seg_reduce(x, g = c(NA_integer_, NA, NA), op = op, w = c(1, 0, 2))
     expect_equal(of_none(c(1, 2, 3)), stats::setNames(numeric(), character()), info = op)
@@ -45,6 +45,6 @@ test_that("weights apply to groups without values", {
   }
 })
 
-test_that("runs of keys have weights", {
+test_that("runs of keys accept weights", {
   expect_identical(reduce_by_key(c("a", "a", "b"), c(1, 2, 3), weights = c(1, 10, 100))$values, c(21, 300))
 })

@@ -1,7 +1,7 @@
 third <- \(...) drop(keops_kernel("Sum_Reduction(x / 3, 1)", "x = Vi(1)", ...)(list(1)))
-single <- 11184811 / 2^25 # a third in float32
+single <- 11184811 / 2^25 # about one third, exact in float32
 
-test_that("with_kernops() holds for its code, local_kernops() to the end of a function", {
+test_that("with_kernops() sets options for its code, and local_kernops() until the end of a function", {
   withr::local_options(kernops.precision = NULL, kernops.threads = 3)
   expect_identical(with_kernops(third(), precision = "float32"), single)
   expect_identical(third(), 1 / 3)
@@ -13,7 +13,7 @@ test_that("with_kernops() holds for its code, local_kernops() to the end of a fu
   expect_identical(c(third(), threads()), c(1 / 3, 3))
 })
 
-test_that("arguments win over options, NULL is the default, and errors leave nothing behind", {
+test_that("arguments override options, NULL is the default, and errors restore the options", {
   withr::local_options(kernops.precision = NULL)
   expect_identical(with_kernops(third(precision = "float64"), precision = "float32"), 1 / 3)
   expect_identical(with_kernops(with_kernops(third(), precision = NULL), precision = "float32"), 1 / 3)
@@ -22,7 +22,7 @@ test_that("arguments win over options, NULL is the default, and errors leave not
   expect_identical(third(), 1 / 3)
 })
 
-test_that("an invalid option is reported, and the report continues", {
+test_that("the report names an invalid option and continues", {
   withr::local_options(kernops.threads = -1, kernops.device = "foo")
   report <- capture.output(found <- kernops_sitrep())
   expect_match(report, "kernops.threads.*-1", all = FALSE)
@@ -31,7 +31,7 @@ test_that("an invalid option is reported, and the report continues", {
   expect_length(found$wrong, 2)
 })
 
-test_that("an invalid option is named in the error of the call that uses it", {
+test_that("a call that uses an invalid option raises an error that names the option", {
   for (unfit in list("gpu", NA, mean, 1:2)) {
     withr::with_options(list(kernops.backend = unfit), {
       expect_error(axis_reduce(1, 1), "The option `kernops.backend` must be one of", class = "kernops_input_error")
@@ -46,7 +46,7 @@ test_that("an invalid option is named in the error of the call that uses it", {
   }
 })
 
-test_that("an invalid folder of the cache gives a warning, and the default is used", {
+test_that("an invalid cache folder gives a warning, and the default is used", {
   for (asked in list(NA, 3, c("a", "b"), NA_character_)) {
     withr::local_options(kernops.cache_dir = asked)
     expect_warning(folder <- cache_folder(), "kernops.cache_dir", class = "kernops_warning")
@@ -54,7 +54,7 @@ test_that("an invalid folder of the cache gives a warning, and the default is us
   }
 })
 
-test_that("a folder of the cache in which others can write gives a warning, and the default is used", {
+test_that("a cache folder in which others can write gives a warning, and the default is used", {
   skip_on_os("windows")
   open <- withr::local_tempdir()
   Sys.chmod(open, "0777", use_umask = FALSE)
@@ -73,11 +73,11 @@ test_that("a folder of the cache in which others can write gives a warning, and 
   expect_identical(expect_silent(cache_folder()), default_cache())
 })
 
-test_that("libraries are not looked for beside the working directory", {
+test_that("libraries are not searched in the working directory", {
   skip_without_nvrtc()
   skip_on_os(c("windows", "mac"))
   dir.create(file.path(home <- withr::local_tempdir(), "toolkit", "lib64"), recursive = TRUE)
-  # an empty library of that name ends the search, where it is found
+  # an empty library with this name ends the search if it is found
   withr::local_dir(home)
   source <- file.path("toolkit", "empty.c")
   writeLines("int nothing;", source)
@@ -92,7 +92,7 @@ test_that("libraries are not looked for beside the working directory", {
   expect_identical(found(file.path(home, "toolkit")), "FALSE")
 })
 
-test_that("the folder of the cache stays where it is when the working directory changes", {
+test_that("the cache folder does not change when the working directory changes", {
   for (asked in c("here", "here/and there", "/there", "C:/there", "~/there")) {
     withr::local_options(kernops.cache_dir = asked)
     relative <- startsWith(asked, "here") || asked == "C:/there" && .Platform$OS.type != "windows"
@@ -113,7 +113,7 @@ test_mistakes("kernops_input_error", alist(
   `entries that are a function` = withr::with_options(list(kernops.dense_entries = sum), svd(Vi(1:3) - Vj(1:2)))
 ))
 
-test_that("options set at the top level remain; options set in a function end with the function", {
+test_that("options set at top level persist; options set in a function end with the function", {
   withr::local_options(kernops.threads = NULL)
   old <- eval(quote(kernops::local_kernops(threads = 1)), globalenv())
   expect_identical(getOption("kernops.threads"), 1)
@@ -122,7 +122,7 @@ test_that("options set at the top level remain; options set in a function end wi
   expect_identical(getOption("kernops.threads"), 1)
 })
 
-test_that("C++ reads each setting by the name that R gives it", {
+test_that("the names of settings in C++ agree with those in R", {
   a <- matrix(c(3, 4))
   unknown <- \(name) stats::setNames(list(1L), name)
   for (name in c("thread", "backends", "Threads", "")) {
@@ -135,14 +135,15 @@ test_that("C++ reads each setting by the name that R gives it", {
   expect_identical(block_inner(a, a, list()), matrix(25))
 })
 
-test_that("the settings of a call are its options, and those of an operator its arguments", {
+test_that("a call uses the options as settings, and an operator its arguments", {
   withr::local_options(kernops.threads = 3, kernops.isa = "baseline", kernops.tile = 7)
   expect_identical(run_settings(), list(backend = "auto", threads = 3L, isa = "baseline"))
   expect_identical(segment_settings("cpu", FALSE)$tile, 7)
   op <- keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", "kahan_scheme", "float32", "cpu", accumulator = "float64")
   found <- settings_of(op)[c("single", "scheme", "accumulate_double", "stay")]
   expect_identical(found, list(single = TRUE, scheme = 3L, accumulate_double = TRUE, stay = FALSE))
-  # sums over sets on a GPU may be left to the CPU; a call of the operator there does not read the CPU's options
+  # Sums over conditioning sets on a GPU may use the CPU as fallback. A call of the operator there ignores the options
+  # of the CPU.
   environment(op)$backend <- "cuda"
   expect_identical(settings_of(op)[c("backend", "threads", "isa")],
                    list(backend = "cuda", threads = 3L, isa = "baseline"))

@@ -1,4 +1,4 @@
-# Results do not depend on R's options, nor on the locale or the time zone.
+# Results depend neither on R's options, nor on the locale, nor on the time zone.
 
 settings <- list(
   OutDec = \(env) withr::local_options(OutDec = ",", .local_envir = env),
@@ -46,7 +46,7 @@ for (setting in names(settings)) test_that(paste("fits and symbolic matrices are
   expect_gt(length(printed_of_fits(settings_data())), 30)
 })
 
-test_that("numbers in formulas are read as the same doubles", {
+test_that("the same numbers are read from a formula under each setting", {
   withr::local_options(OutDec = ",", scipen = -5, digits = 1)
   x <- c(0, -0.1, 1 / 3, 1e5, 123456789.5, 2^60, 1e-310, .Machine$double.xmax, pi * 1e-20, -Inf, Inf)
   expect_identical(as.numeric(code_number(x)), x)
@@ -64,7 +64,7 @@ test_that("columns of predictions have the same names under each option", {
   expect_identical(columns()[4:7], c("q0.025", "q0.5", "above0.25", "above100000"))
 })
 
-test_that("neither loading the package nor a call of it creates or changes random numbers", {
+test_that("neither loading the package nor calling its functions creates or changes R's random seed", {
   skip_on_cran()
   code <- "x <- 1:9 / 9
     K <- exp(-kernops::sqdist(kernops::Vi(x), kernops::Vj(x)))

@@ -1,17 +1,18 @@
-# Sums of a number of the pair times x - y for short vectors, as in gradients of functions of the distance: for near and
-# distant points, and for numbers that are very large or not finite.
+# Sums of a scalar per pair times x - y for short vectors, which occur in gradients of functions of the distance: for
+# near and distant points, and for scalars that are very large or not finite.
 
 points <- \(n, D, spread = 1) round(spread * matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 declared <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
-# entry k of the sum over j of number[i, j] (x[i, k] - y[j, k]), or of the sizes of these terms
+# Entry k of the sum over j of number[i, j] (x[i, k] - y[j, k]), where `of` is applied to each term.
 sum_of_differences <- \(number, x, y, of = identity) {
   vapply(seq_len(ncol(x)), \(k) rowSums(of(number * outer(x[, k], y[, k], `-`))), numeric(nrow(x)))
 }
-# errors of a sum are relative to the sum of the absolute values of its terms, which may cancel
+# The scale of rounding errors: sums of the absolute values of the terms, because terms may cancel.
 size_of_terms <- \(number, x, y) row_scale(sum_of_differences(number, x, y, abs))
 sq_dist <- \(x, y, w) Reduce(`+`, lapply(seq_len(ncol(x)), \(k) w[k] * outer(x[, k], y[, k], `-`)^2))
 
-# body(kernel, x, y, close): points within a range, some far from the others, most far; few pairs, and more than a tile
+# Calls body(kernel, x, y, close) for points near each other, for one point far from the others, and for mostly distant
+# points; for few pairs, and for more than one tile.
 for_each_case <- function(body, sizes = c(1, 2, 3, 4, 5, 8, 10)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(23, 31), c(300, 601))) for (spread in c(0.5, 1, 6)) {
@@ -40,7 +41,7 @@ test_that("gradients of a Gaussian of short vectors are right, in x and in y", {
   })
 })
 
-test_that("weights of the coordinates may be zero or negative", {
+test_that("gradients are right if weights of the coordinates are zero or negative", {
   for_each_case(\(kernel, x, y, close) {
     D <- ncol(x)
     b <- runif(nrow(y))
@@ -54,7 +55,7 @@ test_that("weights of the coordinates may be zero or negative", {
   }, c(2, 3, 8))
 })
 
-test_that("sums of y - x, and those without a factor of the column, are right", {
+test_that("sums of y - x, and sums without a factor of the column, are right", {
   for_each_case(\(kernel, x, y, close) {
     D <- ncol(x)
     k <- exp(-0.4 * sq_dist(x, y, rep(1, D)))
@@ -68,7 +69,7 @@ test_that("sums of y - x, and those without a factor of the column, are right", 
   }, c(2, 5))
 })
 
-test_that("gradients at infinite, NaN, huge and tiny numbers agree with those by differences x - y", {
+test_that("gradients at infinite, NaN, huge and tiny numbers agree with sums of differences x - y", {
   withr::local_seed(1)
   for (D in c(2, 6)) for (value in c(Inf, -Inf, NaN, 1e30, 1e-30)) {
     x <- points(40, D)
@@ -86,11 +87,11 @@ test_that("gradients at infinite, NaN, huge and tiny numbers agree with those by
   }
 })
 
-test_that("exponentials that grow with the distance are right until they overflow", {
+test_that("sums of exponentials that grow with the distance are right until they overflow", {
   withr::local_seed(1)
   x <- pmin(pmax(points(300, 3), -1), 1)
   y <- pmin(pmax(points(80, 3), -1), 1)
-  # one pair that is far apart, and of much weight
+  # one pair is far apart, and has a large weight
   x[9, ] <- c(-1.875, 0, 0)
   y[7, ] <- -x[9, ]
   b <- replace(runif(80), 7, 9e17)
@@ -109,7 +110,7 @@ test_that("exponentials that grow with the distance are right until they overflo
   }
 })
 
-test_that("all schemes of sums take the same gradient", {
+test_that("all summation schemes give the same gradient", {
   withr::local_seed(1)
   x <- points(300, 3)
   y <- points(400, 3)

@@ -1,11 +1,11 @@
-# Links of the site to sources and issues, with and without a public address.
+# Links of the website to sources and issues, with and without a public repository.
 
 root <- testthat::test_path("..", "..")
-skip_if_not(file.exists(file.path(root, "tools", "site_links.R"))) # an installed package has no tools/
+skip_if_not(file.exists(file.path(root, "tools", "site_links.R"))) # an installed package does not contain tools/
 source(file.path(root, "tools", "site_pages.R"), local = TRUE)
 source(file.path(root, "tools", "site_links.R"), local = TRUE)
 
-test_that("pages link to files at the address of the repository", {
+test_that("links to files point to the repository", {
   skip_if_not_installed("xml2")
   page <- '<p><a href="NEWS.html">n</a> <a href="CONTRIBUTING.html">c</a> <a href="bench/HISTORY.md#top">h</a>
            <a href="https://example.org">e</a></p>'
@@ -21,7 +21,7 @@ test_that("pages link to files at the address of the repository", {
   expect_identical(linked("https://code.local/k"), c("news/index.html", files, "https://example.org"))
 })
 
-test_that("the address is in the settings of pkgdown and in DESCRIPTION", {
+test_that("the address of the repository is in the settings of pkgdown and in DESCRIPTION", {
   withr::local_envvar(KERNOPS_REPOSITORY = "https://code.local/k/")
   expect_identical(repository(), "https://code.local/k")
   settings <- link_settings(repository(), "kernops_1.tar.gz")

@@ -18,7 +18,8 @@ kriging <- \(base = base_u, new = new_u, var = noise, y = values, k = covariance
   weights <- solve(k(base, base) + diag(var), k(base, new))
   list(mean = t(weights) %*% y, cov = k(new, new) - t(k(base, new)) %*% weights)
 }
-# Numbers of new points in a column for each sum, and their weights; `dense` has a column of weights of all points.
+# Random sums: a column of indices of new points for each sum, and a column of their weights. `dense` has the same
+# weights, with one row for each new point.
 sums_of <- \(count, points = 50) {
   which <- matrix(sample(0:points, 4 * count, TRUE), 4)
   weights <- matrix(rnorm(4 * count), 4)
@@ -29,7 +30,7 @@ sums_of <- \(count, points = 50) {
   list(which = which, weights = weights, dense = dense)
 }
 
-test_that("with all points as neighbours the distribution agrees with dense kriging", {
+test_that("with all points as neighbours, the joint distribution agrees with dense kriging", {
   withr::local_seed(5)
   exact <- kriging()
   sets <- sets_of(1000L)
@@ -42,7 +43,7 @@ test_that("with all points as neighbours the distribution agrees with dense krig
   expect_equal(crossprod(parts), t(sums$dense) %*% exact$cov %*% sums$dense, tolerance = 1e-8)
 })
 
-test_that("base points without noise are kept, also by new points at the same place", {
+test_that("base points without noise keep their values, also at new points at the same location", {
   new <- rbind(base_u[7, ], new_u, base_u[9, ] + 1e-9)
   sets <- sets_of(1000L, new = new, var = 0 * noise)
   found <- kernops:::joint_values(sets, values)
@@ -79,7 +80,7 @@ test_that("draws have the covariance of kriging", {
   expect_lt(max(abs(tcrossprod(draws) / 20000 - exact) / spread), 5)
 })
 
-test_that("variances of many points agree with each point alone, with any number of threads", {
+test_that("variances of many points agree with those of each point alone, with any number of threads", {
   withr::local_seed(8)
   new <- matrix(runif(1e4), 5000)
   run <- \(threads) {
@@ -91,18 +92,18 @@ test_that("variances of many points agree with each point alone, with any number
   expect_identical(run(3), one)
   some <- sample(5000, 50)
   expect_equal(kernops:::joint_sums_of(one$sets, matrix(some, 1), matrix(1, 1, 50)), one$variance[some])
-  # without the truncation of small parts
+  # without truncation of small contributions
   few <- sets_of(15L, new = new[1:4000, ])
   parts <- kernops:::joint_sums_of(few, matrix(1:4000, 1)[, 1:50, drop = FALSE], matrix(1, 1, 50), parts = TRUE)
   expect_equal(colSums(parts^2), kernops:::joint_variances_of(few)[1:50], tolerance = 1e-12)
 })
 
-test_that("smooth fields on a fine grid, whose covariances are singular, have distributions near the exact one", {
+test_that("smooth fields on fine grids, with singular covariances, have nearly exact distributions", {
   k <- kernops:::covariance_model(squared_exponential(1.3, 0.4), 2)
   of <- \(x, y) 1.3 * exp(-(outer(x[, 1], y[, 1], "-")^2 + outer(x[, 2], y[, 2], "-")^2) / (2 * 0.4^2))
   grid <- as.matrix(expand.grid(seq(0, 1, length.out = 20), seq(0, 1, length.out = 20)))
   exact <- kriging(new = grid, var = noise + 0.1, k = of)
-  # the largest differences of means, in standard errors, and of standard errors; they decrease with more neighbours
+  # the largest differences of means, in standard errors, and of standard errors, which decrease with more neighbours
   limits <- list(c(60L, 0.6, 0.1), c(120L, 0.2, 0.05), c(500L, 1e-6, 1e-6))
   for (limit in limits) {
     sets <- sets_of(limit[[1]], new = grid, var = noise + 0.1, k = k)
@@ -127,14 +128,14 @@ test_that("neighbours that do not come before a point, and matrices of other siz
   })
 })
 
-test_that("some of the new points, with all on which they depend, have the distribution of the whole", {
+test_that("the joint distribution of some new points agrees with that of all new points", {
   base <- list(u = base_u, near = base_u, noise = noise)
   new <- list(u = new_u, near = new_u, variance = rep(1.3, 50))
   values_of <- kernops:::covariance_matrix(model)
   whole <- sets_of(4L)
   chosen <- c(3L, 17L, 40L)
   part <- kernops:::joint_sets(values_of, model$parameters$value, base, new, 4L, chosen = chosen)
-  # the dependencies, by a loop over the neighbours of all points
+  # the points on which the chosen points depend, by a loop over the neighbours
   needed <- match(chosen, whole$order)
   repeat {
     near <- whole$neighbours[, needed] - 60L
@@ -149,8 +150,8 @@ test_that("some of the new points, with all on which they depend, have the distr
   expect_identical(kernops:::joint_variances_of(part), kernops:::joint_variances_of(whole)[part$numbers])
 })
 
-# The m nearest of the points before point i of u, whose farthest give way to missing points among the m / 3 rows of
-# `cover` that are nearest to it.
+# The neighbours of point i of u: the m nearest of the earlier points. The m / 3 rows of `cover` nearest to point i are
+# also neighbours; missing ones replace the farthest of the m points.
 covered_neighbours <- function(u, m, i, cover) {
   from <- \(rows) rows[order(colSums((t(u[rows, , drop = FALSE]) - u[i, ])^2))]
   near <- head(from(seq_len(i - 1)), m)
@@ -158,7 +159,7 @@ covered_neighbours <- function(u, m, i, cover) {
   c(head(near, m - length(missing)), missing)
 }
 
-test_that("joint distributions with up to a third of base points from all regions agree with a double loop", {
+test_that("joint distributions with covering points as up to a third of the neighbours agree with a double loop", {
   cover <- c(3L, 17L, 18L, 40L, 41L, 55L)
   base <- list(u = base_u, near = base_u, noise = noise, cover = \() cover)
   for (m in c(2L, 5L, 20L, 58L, 80L)) {
@@ -175,7 +176,7 @@ test_that("joint distributions with up to a third of base points from all region
   }
 })
 
-test_that("between dense tracks, predictions that use other tracks than the nearest are nearer to the exact ones", {
+test_that("between dense tracks, predictions improve if neighbours include points of other tracks", {
   withr::local_seed(9)
   tracks <- cbind(runif(300), sample(c(0.1, 0.5, 0.9), 300, TRUE) + rnorm(300, sd = 1e-3))
   between <- cbind(runif(40), runif(40))
@@ -184,7 +185,7 @@ test_that("between dense tracks, predictions that use other tracks than the near
   k <- covariance_of(tracks, between)
   exact <- solve(K, k)
   left <- 1.3 - colSums(exact * k)
-  # the mean square error beyond that of kriging over that of kriging
+  # the mean square error in excess of kriging, divided by the mean square error of kriging
   excess <- \(...) {
     base <- list(u = tracks, near = tracks, noise = var, ...)
     sets <- kernops:::joint_sets(kernops:::covariance_matrix(model), model$parameters$value, base,
@@ -196,7 +197,7 @@ test_that("between dense tracks, predictions that use other tracks than the near
   expect_lt(excess(cover = \() cover), 0.8 * excess())
 })
 
-test_that("new neighbours replace the last ones in lists of the same length", {
+test_that("new neighbours replace the last neighbours, and lists keep their length", {
   near <- cbind(c(4L, 2L, 9L, 7L), c(3L, 1L, 0L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 7L, 8L))
   more <- cbind(c(9L, 8L), c(5L, 3L), c(1L, 1L), c(1L, 2L))
   expect_identical(kernops:::joined_neighbours(near, more),
@@ -207,7 +208,7 @@ test_that("new neighbours replace the last ones in lists of the same length", {
                    kernops:::joined_neighbours(near, more)[, rep(1:4, 700)])
 })
 
-test_that("points that cover all agree with the farthest-first ordering, also of regular grids", {
+test_that("covering points agree with the farthest-first ordering, also for regular grids", {
   grid <- as.matrix(expand.grid(1:30, 1:30))
   cover <- kernops:::covering_points(grid)
   expect_length(cover, 120)
@@ -217,8 +218,8 @@ test_that("points that cover all agree with the farthest-first ordering, also of
   expect_length(kernops:::covering_points(grid[0, ]), 0)
 })
 
-# Threads share the points of few columns; 20,000 points are enough for two of them.
-test_that("values of many points follow one another, with any number of threads", {
+# Threads share the points if there are few columns; 20,000 points are enough for two threads.
+test_that("values of many points are computed in order, with any number of threads", {
   withr::local_seed(4)
   base <- 50
   n <- 2e4

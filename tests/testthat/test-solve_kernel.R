@@ -1,6 +1,6 @@
-# (K + lambda I) a = b by iterations, against the dense solution.
+# Iterative solutions of (K + lambda I) a = b, against dense solutions.
 
-test_that("the solution agrees with the dense one", {
+test_that("the solution agrees with the dense solution", {
   withr::local_seed(1)
   case <- problem(120)
   for_each_space(\(backend) for (lambda in list(0.1, 10, runif(120))) {
@@ -11,7 +11,7 @@ test_that("the solution agrees with the dense one", {
   })
 })
 
-test_that("without lambda K itself is solved", {
+test_that("without lambda, the system of K itself is solved", {
   withr::local_seed(2)
   x <- as.matrix(expand.grid(1:6, 1:5))
   case <- list(input = list(s = 3, x = x, y = x, b = uniform(30)), K = exp(-3 * as.matrix(dist(x))^2))
@@ -20,7 +20,7 @@ test_that("without lambda K itself is solved", {
   expect_close(fit$solution, dense(case, 0), tolerance = 1e-8)
 })
 
-test_that("the residuals are true, below tol, and recorded from the start", {
+test_that("the reported residuals are true, below tol, and recorded from the start", {
   withr::local_seed(3)
   case <- problem(100, 3)
   fit <- kernel_solve(gaussian(3), "b", case$input, 0.5, tol = 1e-7)
@@ -31,7 +31,7 @@ test_that("the residuals are true, below tol, and recorded from the start", {
   expect_gt(max(fit$iterations), 3)
 })
 
-test_that("columns stop separately, with the results of single columns", {
+test_that("columns converge separately, with the results of single columns", {
   withr::local_seed(4)
   case <- problem(80, 4)
   case$input$b[, 2:3] <- case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors[, 1:2]
@@ -48,7 +48,7 @@ test_that("columns stop separately, with the results of single columns", {
   })
 })
 
-test_that("the product gets narrower as columns stop", {
+test_that("the product gets fewer columns as columns converge", {
   withr::local_seed(12)
   case <- problem(60, 3)
   case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors %*% cbind(1:60 == 1, 1:60 < 6)
@@ -68,7 +68,7 @@ test_that("the product gets narrower as columns stop", {
   })
 })
 
-test_that("b may have other columns than declared, unless the formula needs those", {
+test_that("b may have more columns than declared, unless the formula reads several columns", {
   withr::local_seed(13)
   case <- problem(30, 3)
   expect_close(kernel_solve(gaussian(), "b", case$input, 0.5, tol = 1e-12)$solution, dense(case, 0.5), tolerance = 1e-8)
@@ -109,7 +109,7 @@ test_that("too few iterations give a warning and the best solution so far", {
   expect_identical(dim(fit$solution), c(100L, 1L))
 })
 
-test_that("a warm start takes fewer iterations", {
+test_that("a good starting value reduces the number of iterations", {
   withr::local_seed(7)
   case <- problem(100)
   cold <- kernel_solve(gaussian(), "b", case$input, 0.1, tol = 1e-8)
@@ -120,7 +120,7 @@ test_that("a warm start takes fewer iterations", {
   expect_close(near$solution, cold$solution, tolerance = 1e-6)
 })
 
-test_that("float32 solves to the tolerance, in float64", {
+test_that("a float32 system is solved to the tolerance in float64", {
   withr::local_seed(8)
   case <- problem(100)
   for_each_space(\(backend) for (tol in c(1e-5, 1e-12)) {
@@ -130,7 +130,7 @@ test_that("float32 solves to the tolerance, in float64", {
   })
 })
 
-test_that("a tolerance that float32 cannot reach is a warning", {
+test_that("a tolerance that float32 cannot reach gives a warning", {
   withr::local_seed(14)
   case <- problem(100)
   hopeless <- \() kernel_solve(gaussian(precision = "float32"), "b", case$input, 1e-5, tol = 1e-10, maxit = 400)
@@ -138,7 +138,7 @@ test_that("a tolerance that float32 cannot reach is a warning", {
   expect_equal(fit$residual, residuals_of(case, fit$solution, 1e-5), tolerance = 1e-4)
 })
 
-test_that("names agree with the right-hand side", {
+test_that("names of the solution agree with the right-hand side", {
   withr::local_seed(15)
   case <- problem(10, 2)
   dimnames(case$input$b) <- list(letters[1:10], c("u", "v"))
@@ -158,7 +158,7 @@ test_that("the product may sum over the other axis", {
   expect_close(fit$solution, dense(case, 0.2), tolerance = 1e-8)
 })
 
-test_that("right-hand sides may be as small or as large as doubles are", {
+test_that("right-hand sides may have any size that doubles can represent", {
   withr::local_seed(12)
   case <- problem(30, 4)
   sizes <- c(1e-300, 1e-160, 1e160, 1e300)
@@ -180,7 +180,7 @@ test_that("a system without points has an empty solution with each preconditione
   }
 })
 
-test_that("the variable is given by name or position", {
+test_that("the variable is selected by name or position", {
   case <- problem(20)
   by_name <- kernel_solve(gaussian(), "b", case$input, 5)
   expect_identical(kernel_solve(gaussian(), 4, case$input, 5)$solution, by_name$solution)

@@ -25,7 +25,7 @@ test_that("the gradient of a solution agrees with finite differences, for every 
   })
 })
 
-test_that("gradients with respect to points of both axes, and for selected variables only", {
+test_that("gradients in points of both axes, and in selected variables only, agree with differences", {
   withr::local_seed(2)
   case <- problem(10)
   eta <- uniform(10)

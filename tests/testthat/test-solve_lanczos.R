@@ -1,6 +1,6 @@
 # Log-determinants and traces from random probes, against determinant() and dense traces.
 
-test_that("the log-determinant is within its reported error, which a preconditioner makes small", {
+test_that("the log-determinant is within its reported error, which a preconditioner reduces", {
   withr::local_seed(1)
   case <- problem(200)
   for_each_space(\(backend) for (lambda in list(1e-3, runif(200, 0.1, 1))) {
@@ -16,7 +16,7 @@ test_that("the log-determinant is within its reported error, which a preconditio
   })
 })
 
-test_that("nodes and weights agree with the eigenvectors", {
+test_that("nodes and weights of Lanczos quadrature have the moments of the tridiagonal matrix", {
   withr::local_seed(6)
   for (m in c(1, 2, 3, 40)) {
     tridiagonal <- diag(runif(m, 1, 2), m)
@@ -30,7 +30,7 @@ test_that("nodes and weights agree with the eigenvectors", {
   }
 })
 
-test_that("the mean over seeds has no bias", {
+test_that("the mean of the log-determinant over seeds has no bias", {
   withr::local_seed(2)
   case <- problem(60)
   system <- system_of(case, 0.01)
@@ -40,7 +40,7 @@ test_that("the mean over seeds has no bias", {
   expect_lt(abs(mean(estimates) - expected), 3 * sd(estimates) / sqrt(400))
 })
 
-test_that("with all eigenvectors known the quadrature is exact", {
+test_that("if all eigenvectors are known, the quadrature is exact", {
   withr::local_seed(3)
   case <- problem(12)
   system <- system_of(case, 0.5, backend = "cpu")

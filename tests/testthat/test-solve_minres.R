@@ -14,7 +14,7 @@ test_that("an indefinite system is solved", {
   })
 })
 
-test_that("the residual of MINRES never grows, and is the smallest of the Krylov space", {
+test_that("the residual of MINRES does not grow, and is the smallest in the Krylov space", {
   withr::local_seed(2)
   case <- problem(60)
   history <- kernel_solve(gaussian(), "b", case$input, -0.7, tol = 1e-8, method = "minres")$history
@@ -32,7 +32,7 @@ test_that("MINRES agrees with conjugate gradients for positive definite matrices
   expect_close(by("minres"), by("cg"), tolerance = 1e-9)
 })
 
-test_that("an eigenvector takes one step, zeros none, and a start is used", {
+test_that("a solve takes one step for an eigenvector and none for zeros, and a starting value is used", {
   withr::local_seed(4)
   case <- problem(30)
   case$input$b <- cbind(eigen(case$K, TRUE)$vectors[, 3], 0)
@@ -43,7 +43,7 @@ test_that("an eigenvector takes one step, zeros none, and a start is used", {
   expect_identical(again$iterations, 0L)
 })
 
-test_that("for a singular matrix MINRES ends at the smallest residual, for b in its range or not", {
+test_that("for a singular matrix, MINRES ends at the smallest residual, whether or not b is in its range", {
   for_each_space(function(backend) {
     op <- keops_kernel("Sum_Reduction(x * y * b, 1)", c("x = Vi(1)", "y = Vj(1)", "b = Vj(1)"), backend = backend)
     b <- cbind(c(1, 0, 0), 1:3, 0)
@@ -54,11 +54,11 @@ test_that("for a singular matrix MINRES ends at the smallest residual, for b in 
   })
 })
 
-test_that("the solution is never worse than its start by rounding", {
+test_that("rounding errors do not make the solution worse than its starting value", {
   withr::local_seed(1)
   x <- runif(60)
   b <- rnorm(60)
-  K <- exp(-outer(x, x, `-`)^2) - 0.3 # singular, to rounding
+  K <- exp(-outer(x, x, `-`)^2) - 0.3 # numerically singular
   for (precision in c("float64", "float32")) {
     op <- keops_kernel("Sum_Reduction((Exp(-SqDist(x, y)) - 0.3) * b, 1)", c("x = Vi(1)", "y = Vj(1)", "b = Vj(1)"),
                        precision = precision)

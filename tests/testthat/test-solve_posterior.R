@@ -1,4 +1,5 @@
-# Solutions of the posterior precision of a field: columns together against each column alone, and against base R.
+# Solves with the posterior precision of a field: several columns together against each column alone, and against base
+# R.
 
 precision_of <- function(n = 700, m = 6) {
   withr::local_seed(3)
@@ -10,7 +11,7 @@ precision_of <- function(n = 700, m = 6) {
        Q = crossprod(U / factor$sd), b = matrix(rnorm(11 * n), n) * rep(10^(-5:5), each = n))
 }
 
-test_that("columns that are solved for together have the solutions and steps of each column alone", {
+test_that("columns that are solved together have the solutions and steps of each column alone", {
   precision <- precision_of()
   b <- precision$b
   b[, 4] <- 0
@@ -25,10 +26,10 @@ test_that("columns that are solved for together have the solutions and steps of 
     expect_identical(attr(together, "steps"), unlist(lapply(alone, attr, "steps")))
   }
   from <- unclass(solve(b))
-  expect_identical(attr(solve(b, from, tol = 1e-6), "steps"), integer(11)) # already solved
+  expect_identical(attr(solve(b, from, tol = 1e-6), "steps"), integer(11)) # the starting value is the solution
 })
 
-test_that("a number that is not finite leaves the other columns as they are", {
+test_that("a number in one column that is not finite does not change the other columns", {
   precision <- precision_of(90)
   b <- precision$b
   whole <- precision$posterior$solve(precision$w, b)
@@ -38,7 +39,7 @@ test_that("a number that is not finite leaves the other columns as they are", {
   expect_true(anyNA(damaged[, 2]))
 })
 
-test_that("products are those of the dense matrix, and the complete factor solves them", {
+test_that("products agree with the dense matrix, and the complete factor solves systems of it", {
   precision <- precision_of(90)
   b <- precision$b
   dense <- precision$Q + diag(precision$w)

@@ -2,7 +2,7 @@
 
 types <- c("jacobi", "pivoted_cholesky", "rpcholesky", "nystrom")
 
-test_that("rows, columns and diagonal of K come from the formula", {
+test_that("rows, columns and diagonal of K are computed by the formula", {
   withr::local_seed(1)
   case <- problem(20)
   formulas <- list(
@@ -43,7 +43,7 @@ test_that("the inverse, the determinant and the covariance of probes agree with 
   })
 })
 
-test_that("pivoted Cholesky agrees with the dense matrix, and ends with its rank", {
+test_that("pivoted Cholesky agrees with the dense matrix, and ends at the rank", {
   withr::local_seed(3)
   case <- problem(40)
   reference <- suppressWarnings(chol(case$K, pivot = TRUE))
@@ -59,7 +59,7 @@ test_that("pivoted Cholesky agrees with the dense matrix, and ends with its rank
   expect_identical(system_preconditioner(system_of(few, 0.1), "pivoted_cholesky", 30)$rank, 5L)
 })
 
-test_that("with pivots from some of the points K is projected on their columns", {
+test_that("with pivots among some of the points, K is projected on the columns of the pivots", {
   withr::local_seed(4)
   case <- problem(120)
   for_each_space(function(backend) {
@@ -75,7 +75,7 @@ test_that("with pivots from some of the points K is projected on their columns",
   })
 })
 
-test_that("an orthogonal factor has orthogonal columns, and reproduces its matrix", {
+test_that("an orthogonal factor has orthogonal columns, and its product is the matrix", {
   withr::local_seed(5)
   x <- matrix(rnorm(900), 90)
   for_each_space(function(backend) {
@@ -93,7 +93,7 @@ test_that("an orthogonal factor has orthogonal columns, and reproduces its matri
   })
 })
 
-test_that("Nystrom projects on the columns drawn", {
+test_that("the Nystrom approximation projects K on the selected columns", {
   withr::local_seed(4)
   case <- problem(40)
   chosen <- c(3, 9, 20, 31)
@@ -105,7 +105,7 @@ test_that("Nystrom projects on the columns drawn", {
   })
 })
 
-test_that("the factors of the inverse stay accurate for a small shift", {
+test_that("the factors of the inverse are accurate for a small shift", {
   withr::local_seed(10)
   columns <- qr.Q(qr(uniform(60, 8))) %*% (10^-(0:7) * qr.Q(qr(uniform(8, 8))))
   shift <- 1e-13 * runif(60, 1, 2)
@@ -114,7 +114,7 @@ test_that("the factors of the inverse stay accurate for a small shift", {
   expect_close(t(factor$Q) %*% (shift * factor$Q) + crossprod(solve(factor$R)), diag(8), tolerance = 1e-10)
 })
 
-test_that("few columns spare most iterations of an ill-conditioned system, and change no solution", {
+test_that("few columns save most iterations for an ill-conditioned system, and the solution is the same", {
   withr::local_seed(5)
   case <- problem(300, 2)
   for_each_space(function(backend) {
@@ -130,7 +130,7 @@ test_that("few columns spare most iterations of an ill-conditioned system, and c
   })
 })
 
-test_that("Jacobi saves iterations if the diagonal varies", {
+test_that("the Jacobi preconditioner saves iterations if the diagonal varies", {
   withr::local_seed(6)
   case <- problem(100)
   lambda <- 10^runif(100, 0, 6)
@@ -138,7 +138,7 @@ test_that("Jacobi saves iterations if the diagonal varies", {
   expect_lt(steps(precond = "jacobi"), steps() / 2)
 })
 
-test_that("a preconditioner can be used for similar systems", {
+test_that("a preconditioner can be reused for similar systems", {
   withr::local_seed(7)
   case <- problem(200)
   precond <- kernel_preconditioner(gaussian(), "b", case$input[-4], 1e-3, rank = 60)
@@ -151,7 +151,7 @@ test_that("a preconditioner can be used for similar systems", {
   })
 })
 
-test_that("K without lambda, of full rank, and of one point", {
+test_that("preconditioners work for K without lambda, for full rank and for a single point", {
   withr::local_seed(8)
   x <- as.matrix(expand.grid(1:6, 1:5))
   case <- list(input = list(s = 1, x = x, y = x, b = uniform(30)), K = unname(exp(-as.matrix(dist(x))^2)))
@@ -163,7 +163,7 @@ test_that("K without lambda, of full rank, and of one point", {
   for (type in types) expect_close(kernel_solve(gaussian(), "b", one, 0.5, precond = type)$solution, matrix(2))
 })
 
-test_that("random columns depend on the seed alone, and R's random numbers go on undisturbed", {
+test_that("random columns depend only on the seed, and do not change R's random numbers", {
   withr::local_seed(9)
   case <- problem(50)
   for_each_space(function(backend) {
@@ -221,13 +221,13 @@ test_that("randomly pivoted Cholesky projects K on the columns of its pivots, wh
   })
 })
 
-test_that("the mean trace error of random pivots is within the bound of the theory, for blocks and single pivots", {
+test_that("the mean trace error of random pivots is within its theoretical bound, for blocks and single pivots", {
   withr::local_seed(22)
   case <- problem(200)
   system <- system_of(case, 0.1, backend = "cpu")
   values <- eigen(case$K, TRUE, TRUE)$values
-  # (1 + e) times the best error of rank r for k >= r / e + r log(1 / (e eta)) columns, with eta the best relative error
-  # (Chen, Epperly, Tropp and Webber 2025, theorem 5.1)
+  # The error is (1 + e) times the best error of rank r for k >= r / e + r log(1 / (e eta)) columns, where eta is the
+  # best relative error (Chen, Epperly, Tropp and Webber 2025, theorem 5.1).
   rank <- 3
   best <- sum(values[-seq_len(rank)])
   columns <- ceiling(rank / 1 + rank * log(sum(values) / best))
@@ -241,7 +241,7 @@ test_that("the mean trace error of random pivots is within the bound of the theo
   expect_lt(abs(by_many / by_one - 1), 0.25)
 })
 
-test_that("accepted pivots are distributed as those that are drawn one after another", {
+test_that("accepted pivots of a block have the distribution of pivots that are drawn one after another", {
   withr::local_seed(23)
   K <- tcrossprod(matrix(rnorm(12), 4)) + diag(0.1, 4)
   # the probability of each ordered pair of pivots
@@ -263,7 +263,7 @@ test_that("accepted pivots are distributed as those that are drawn one after ano
   expect_gt(stats::chisq.test(counts[off], p = pair[off] / sum(pair[off]))$p.value, 1e-3)
 })
 
-test_that("clusters with outliers need fewer steps with random pivots than with evenly spread candidates", {
+test_that("clusters with outliers need fewer steps with random pivots than with evenly spaced candidates", {
   withr::local_seed(24)
   x <- rbind(matrix(rnorm(400, sd = 0.01), ncol = 2), uniform(60, 2))[sample(260), ]
   b <- uniform(260, 1)

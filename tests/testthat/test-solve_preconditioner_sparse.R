@@ -1,4 +1,4 @@
-# Sparse inverses by Vecchia's approximation: agreement with dense matrices, and the iterations that they save.
+# Sparse inverses by Vecchia's approximation: agreement with dense matrices, and the iterations that are saved.
 
 rough <- function(p = 1, ...) {
   keops_kernel("Sum_Reduction(Exp(-Norm2(x - y) / s) * b, 1)",
@@ -11,7 +11,7 @@ rough_problem <- function(n, p = 1, range = 0.3) {
 }
 rough_system <- \(case, lambda, ...) kernel_system(rough(...), "b", case$input, lambda)
 
-# U' U with the conditional distribution of each point given the m nearest of those before it.
+# U'U, where each row of U is the conditional distribution of a point given the m nearest of the earlier points.
 oracle_inverse <- function(K, x, order, m) {
   n <- nrow(K)
   U <- matrix(0, n, n)
@@ -38,7 +38,7 @@ test_that("the inverse agrees with the conditional distributions given the neare
   })
 })
 
-test_that("with all earlier points as neighbours the preconditioner is the inverse of K", {
+test_that("with all earlier points as neighbours, the preconditioner is the inverse of K", {
   withr::local_seed(2)
   case <- rough_problem(50)
   system <- rough_system(case, 0.01)
@@ -61,7 +61,7 @@ test_that("probes have the covariance of the preconditioner", {
   })
 })
 
-test_that("log-determinants have a smaller error than with the same number of columns", {
+test_that("errors of log-determinants are smaller than with the same number of columns of a low-rank preconditioner", {
   withr::local_seed(4)
   case <- rough_problem(400)
   system <- rough_system(case, 1e-3)
@@ -72,7 +72,7 @@ test_that("log-determinants have a smaller error than with the same number of co
   expect_lt(sparse$std_error, estimate("pivoted_cholesky", 40)$std_error / 5)
 })
 
-test_that("a rough field with little noise takes few iterations, and the solution is the same", {
+test_that("a rough field with little noise needs few iterations, and the solution is the same", {
   withr::local_seed(5)
   case <- rough_problem(1200, 2)
   for_each_space(function(backend) {
@@ -85,7 +85,7 @@ test_that("a rough field with little noise takes few iterations, and the solutio
   })
 })
 
-test_that("the number of threads has no effect", {
+test_that("the number of threads does not change the preconditioner", {
   withr::local_seed(6)
   case <- rough_problem(5000, 3)
   system <- rough_system(case, 0.1)
@@ -94,7 +94,7 @@ test_that("the number of threads has no effect", {
   expect_identical(applied(3), applied(1))
 })
 
-test_that("the preconditioner includes all variables of the formula", {
+test_that("the preconditioner uses all variables of the formula", {
   withr::local_seed(7)
   n <- 40
   x <- uniform(n, 2)
@@ -113,7 +113,7 @@ test_that("the preconditioner includes all variables of the formula", {
   }
 })
 
-test_that("duplicated points and one point have an answer", {
+test_that("systems with duplicated points and with a single point are solved", {
   withr::local_seed(8)
   case <- rough_problem(30)
   case$input$x <- case$input$y <- case$input$x[c(1:30, 1:10), ]
@@ -128,7 +128,7 @@ test_that("duplicated points and one point have an answer", {
   expect_close(kernel_solve(rough(), "b", same, 0.5, precond = "vecchia")$solution, matrix(1 / 9.5, 9))
 })
 
-test_that("the graph of a search stays where all ranges change by one factor", {
+test_that("the neighbour graph of a search is reused if all ranges change by the same factor", {
   withr::local_seed(13)
   x <- matrix(runif(400), 200)
   graph_of <- remembered_graph()
@@ -139,7 +139,7 @@ test_that("the graph of a search stays where all ranges change by one factor", {
   expect_false(identical(sparse_graph(other, 10), first))
 })
 
-test_that("the type is chosen at the first parameters alone", {
+test_that("the type of the preconditioner is chosen only once, at the first parameters", {
   withr::local_seed(14)
   d <- smooth_case(300)
   model <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.1) + nugget(0.01), "iterative", "none")$model
@@ -154,7 +154,7 @@ test_that("the type is chosen at the first parameters alone", {
   expect_identical(anew(iterative_system(product, data, model, theta), theta)$type, "pivoted_cholesky")
 })
 
-test_that("saveRDS() keeps a preconditioner", {
+test_that("a preconditioner can be saved by saveRDS() and read again", {
   withr::local_seed(9)
   case <- rough_problem(50)
   precond <- kernel_preconditioner(rough(), "b", case$input, 0.1, "vecchia", rank = 5)
@@ -162,7 +162,7 @@ test_that("saveRDS() keeps a preconditioner", {
   expect_identical(sparse_solver(again)(case$b), sparse_solver(precond)(case$b))
 })
 
-test_that("the sparse inverse is chosen for rough fields, and not for smooth ones or much noise", {
+test_that("the sparse inverse is chosen for rough fields, but not for smooth fields or much noise", {
   withr::local_seed(10)
   x <- matrix(runif(600), 300)
   chosen <- function(covariance, lambda) {
@@ -175,7 +175,7 @@ test_that("the sparse inverse is chosen for rough fields, and not for smooth one
   expect_identical(chosen(squared_exponential(1, 0.5), 0.01), "pivoted_cholesky")
 })
 
-test_that("iterative fits have the likelihood of exact ones with each preconditioner", {
+test_that("iterative fits have the likelihood of exact fits with each preconditioner", {
   withr::local_seed(11)
   d <- smooth_case(300)
   covariances <- list(exponential(1, 0.3) + nugget(0.01),

@@ -1,8 +1,8 @@
-# Rows of sparse factors, and their derivatives by the parameters of the covariance, against plain R.
+# Rows of sparse factors, and the derivatives of these rows in the parameters of the covariance, against plain R.
 
 n <- 70
 points <- withr::with_seed(4, matrix(runif(3 * n), n))
-noise <- withr::with_seed(5, runif(n, 0.5, 1))  # sets are so well conditioned that float32 keeps its digits
+noise <- withr::with_seed(5, runif(n, 0.5, 1))  # makes sets well conditioned for float32
 ranges <- c(0.4, 0.3, 0.6)
 case_of <- function(m, diagonal) {
   near <- earlier_neighbours(points, m)
@@ -21,7 +21,7 @@ model <- kernops:::covariance_model(matern(3/2, 1.3, ranges) + exponential(0.7, 
 engines <- rbind(expand.grid(backend = "cpu", precision = "float64", isa = kernops:::cpu_isas()),
                  expand.grid(backend = setdiff(backends(), "cpu"), precision = c("float64", "float32"), isa = ""))
 for (engine in asplit(as.matrix(engines), 1)) {
-  test_that(paste("rows and their derivatives are those of plain R:", paste(engine, collapse = " ")), {
+  test_that(paste("rows and their derivatives agree with plain R:", paste(engine, collapse = " ")), {
     local_kernops(isa = engine[["isa"]])
     tolerance <- c(float64 = 1e-10, float32 = 1e-5)[[engine[["precision"]]]]
     operators <- kernops:::set_operators(model, engine[["backend"]], engine[["precision"]])
@@ -34,7 +34,7 @@ for (engine in asplit(as.matrix(engines), 1)) {
                    ignore_attr = TRUE)
       expect_equal(c(changes$weights), c(expected$slopes), tolerance = 10 * tolerance)
       expect_equal(changes$log_sd, expected$log_sd, tolerance = 10 * tolerance)
-      # changes of the last points alone
+      # derivatives for the last points alone
       last <- 41:n
       near <- expected$neighbours[, last, drop = FALSE]
       some <- kernops:::set_slopes(operators, theta, points, noise, near, diagonal)
@@ -44,16 +44,16 @@ for (engine in asplit(as.matrix(engines), 1)) {
   })
 }
 
-test_that("sets may have no neighbours", {
+test_that("conditioning sets may have no neighbours", {
   none <- matrix(0L, 0, n)
   operators <- kernops:::set_operators(model, "cpu", "float64")
   found <- kernops:::set_slopes(operators, model$parameters$value, points, noise, none)
   expect_identical(dim(found$weights), c(0L, 6L, 70L))
-  # expected: derivatives of log(sd), where the variance is 1.3 + 0.7 + noise
+  # expected: the derivatives of log(sd), where the variance is 1.3 + 0.7 + noise
   expect_equal(found$log_sd, t(outer(0.5 / (2 + noise), c(1, 0, 0, 0, 1, 0))), tolerance = 1e-14)
 })
 
-test_that("sums of rows over their neighbours are the transposed product", {
+test_that("sums over the rows that contain a point agree with the transposed product", {
   near <- case_of(6, 1)
   B <- matrix(0, n, n)
   for (i in 1:n) B[i, near$neighbours[, i]] <- near$weights[near$neighbours[, i] > 0, i]

@@ -1,6 +1,6 @@
 # Sparse symmetric matrices and their Cholesky factors, against dense algebra.
 
-# A random positive definite matrix whose lower triangle has about `each` entries in a column.
+# A random positive definite matrix whose lower triangle has about `each` entries per column.
 sparse_case <- function(n, each, seed = 1) {
   withr::local_seed(seed)
   S <- matrix(0, n, n)
@@ -15,7 +15,7 @@ sparse_case <- function(n, each, seed = 1) {
        sparse = kernops:::sparse_symmetric(as.integer(start), as.integer(used[, 1] - 1), S[used]))
 }
 
-test_that("factor, solutions, inverse and quadratic forms agree with dense algebra", {
+test_that("the factor, solutions, the inverse and quadratic forms agree with dense algebra", {
   for (n in c(1, 2, 7, 60, 300)) for (each in c(1, 2, 4)) {
     case <- sparse_case(n, each)
     factor <- case$sparse$order()$factor()
@@ -34,13 +34,13 @@ test_that("factor, solutions, inverse and quadratic forms agree with dense algeb
   }
 })
 
-test_that("the number of entries and of operations agrees with the factor", {
+test_that("the predicted numbers of entries and of operations agree with the factor", {
   arrow <- kernops:::sparse_symmetric(c(0L, 5L, 6L, 7L, 8L, 9L), c(0:4, 1:4), c(9, 1, 1, 1, 1, 3, 3, 3, 3))
   ordered <- arrow$order() # the dense row is eliminated last
   expect_identical(c(ordered$entries, ordered$operations), c(9, 4 * 2^2 + 1))
 })
 
-test_that("a matrix is split into the first rows and the others", {
+test_that("a matrix can be split into its first rows and the other rows", {
   case <- sparse_case(9, 3)
   parts <- case$sparse$split(2)
   expect_equal(parts$within, case$dense[1:2, 1:2])

@@ -1,6 +1,6 @@
 # Bounds of log-determinants, against dense matrices.
 
-# The interval for log det(K + lambda I) from probes that are solved for to `tol`.
+# The interval for log det(K + lambda I), from solves for random probes to the tolerance `tol`.
 interval_of <- function(system, precond, tol, seed = 1, count = 16, miss = 1e-3) {
   probes <- probe_vectors(system, precond, count, seed, normal_numbers)
   fit <- solve_system(system, probes$probes, precond, tol, check = 0)
@@ -31,7 +31,7 @@ test_that("the interval contains the log-determinant, for each preconditioner an
   })
 })
 
-test_that("the interval is short where the preconditioner is good, and shrinks with more probes", {
+test_that("the interval is short if the preconditioner is good, and shrinks with more probes", {
   withr::local_seed(2)
   case <- problem(200)
   system <- system_of(case, 0.1)
@@ -42,13 +42,13 @@ test_that("the interval is short where the preconditioner is good, and shrinks w
   expect_lt(width(5, 200), width(5, 8) / 2)
 })
 
-test_that("Gauss and Gauss-Radau rules are bounds after each number of steps", {
+test_that("Gauss and Gauss-Radau quadrature give bounds after each number of steps", {
   withr::local_seed(3)
   for (case in 1:5) {
     values <- exp(rnorm(30, sd = case / 3))
     b <- rnorm(30)
     exact <- sum(b^2 * (values - 1 - log(values))) / sum(b^2)
-    # Lanczos' recurrence in the basis of eigenvectors, orthogonalised in full
+    # Lanczos' recurrence in the basis of eigenvectors, with full orthogonalisation
     Q <- matrix(b / sqrt(sum(b^2)))
     diagonal <- below <- numeric()
     for (k in 1:12) {
@@ -68,7 +68,7 @@ test_that("Gauss and Gauss-Radau rules are bounds after each number of steps", {
   }
 })
 
-test_that("limits of traces have their nominal coverage for any eigenvalues", {
+test_that("confidence limits of traces have their nominal coverage for any eigenvalues", {
   withr::local_seed(4)
   spectra <- list(1, c(1, 1e-3), rep(1, 20), 1 / (1:50)^2, c(5, rep(0.1, 100)), rep(1e-3, 3))
   for (weights in spectra) for (largest in max(weights) * c(1, 4)) {

@@ -1,6 +1,6 @@
-# The operations on blocks of vectors, one test body for the host and the GPU.
+# The operations on blocks of vectors, tested by the same code for the host and the GPU.
 
-test_that("each operation agrees with R", {
+test_that("each operation on blocks of vectors agrees with R", {
   withr::local_seed(1)
   for_each_space(\(backend) for (n in c(1, 7, 3000)) {
     space <- vector_space(if (backend == "cpu") -1L else 0L)
@@ -29,12 +29,12 @@ test_that("each operation agrees with R", {
   })
 })
 
-test_that("products of more multiplications than an integer counts", {
+test_that("products with more multiplications than the largest integer are right", {
   a <- matrix(1, 2200, 1000)
   expect_identical(kernops:::block_inner(a, a, list(threads = 2L))[c(1, 1e6)], c(2200, 2200))
 })
 
-test_that("blocks of other shapes are refused", {
+test_that("blocks with other dimensions are refused", {
   expect_error(block_put(diag(3), 1L, diag(2)), class = "kernops_dim_error")
   skip_without_gpu()
   there <- gpu_matrix

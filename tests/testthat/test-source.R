@@ -1,4 +1,4 @@
-# Tables that are read in chunks. The oracle is the data frame that was written.
+# Tables that are read in chunks, against the data frame that was written.
 
 written <- function(n = 2500) {
   withr::local_seed(1)
@@ -8,7 +8,7 @@ written <- function(n = 2500) {
   d
 }
 
-# All chunks of a source, and how many there were.
+# Reads all chunks of a source, and counts the chunks.
 read_all <- function(source, columns = source$columns, size = 100) {
   chunks <- list()
   scan_source(source, columns, size, function(chunk) chunks[[length(chunks) + 1]] <<- chunk)
@@ -45,7 +45,7 @@ test_that("a CSV file is read in pieces that end between records", {
   packed <- withr::local_tempfile(fileext = ".csv.gz")
   data.table::fwrite(d, packed, na = "NA")
   expect_reads(gp_table(packed), d, most = 2500)
-  # no newline at the end, and a column that begins with whole numbers
+  # no newline at the end, and a column that begins with integers
   writeLines(c("a,b", "1,2", "3,4.5"), path)
   writeBin(charToRaw("a,b\n1,2\n3,4.5"), path)
   expect_equal(read_all(gp_table(path), size = 0.1)$rows, data.frame(a = c(1, 3), b = c(2, 4.5)))
@@ -78,7 +78,7 @@ test_that("HDF5 matrices are read in chunks", {
   expect_equal(read_all(source, "k")$rows, d["k"])
 })
 
-# An object with the interface of arrow::RecordBatchReader that scan_batches() uses.
+# An object with those functions of arrow::RecordBatchReader that scan_batches() calls.
 batch_reader <- function(d, size) {
   first <- 1
   list(read_next_batch = function() {
@@ -89,7 +89,7 @@ batch_reader <- function(d, size) {
   })
 }
 
-test_that("batches of Arrow, by a reader with its interface, are read in chunks", {
+test_that("Arrow batches are read in chunks, from a reader with the same interface", {
   d <- written()
   replaced_locally(arrow_batches = function(x, columns) {
     batch_reader(structure(x, class = "data.frame")[columns], 700)
@@ -108,7 +108,7 @@ test_that("Parquet files and datasets of Arrow are read in chunks", {
   expect_reads(gp_table(arrow::arrow_table(d)), d)
 })
 
-test_that("tables that cannot be read are errors of a class", {
+test_that("a table that cannot be read is an error with a class", {
   expect_error(gp_table(1), class = "kernops_input_error")
   expect_error(gp_table("no file.csv"), "There is no file", class = "kernops_input_error")
   expect_error(gp_table(data.frame(a = 1), table = "a"), "takes no argument", class = "kernops_input_error")

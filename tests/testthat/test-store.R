@@ -1,4 +1,4 @@
-# The terms of a sum, stored as a matrix, against plain R: sizes around those of packs and tiles.
+# The terms of a sum, stored as a matrix, against plain R, for sizes around those of SIMD packs and tiles.
 
 stored <- function(formula, args, precision = "float64", backend = "cpu") {
   kernops:::kernel_operator(paste0("Sum_Reduction(", formula, ")"), args, "auto", precision, backend, stored = TRUE)
@@ -15,7 +15,7 @@ for_each_isa <- function(body) {
 args <- c("x = Vi(3)", "y = Vj(3)")
 gaussian <- \(x, y) exp(-outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2))))
 
-test_that("every pair is stored in its row and column", {
+test_that("the value of every pair is stored in its row and column", {
   withr::local_seed(1)
   for_each_stored(function(make, precision) {
     down <- make("Exp(-SqDist(x, y)), 1", args)
@@ -29,7 +29,7 @@ test_that("every pair is stored in its row and column", {
   })
 })
 
-test_that("tiles, splits, threads and instruction sets write the same matrix", {
+test_that("tiles, splits, threads and instruction sets give the same matrix", {
   withr::local_seed(2)
   x <- uniform(70000, 3)
   y <- uniform(3, 3)
@@ -41,7 +41,7 @@ test_that("tiles, splits, threads and instruction sets write the same matrix", {
   }
 })
 
-test_that("the entries of vectors are the last dimension", {
+test_that("the entries of vectors are the last dimension of the array", {
   withr::local_seed(3)
   x <- uniform(40, 3)
   y <- uniform(21, 3)
@@ -54,7 +54,7 @@ test_that("the entries of vectors are the last dimension", {
   })
 })
 
-test_that("a value that depends on few variables is stored for every pair", {
+test_that("a value that does not depend on all variables is stored for every pair", {
   x <- matrix(c(0.5, -1, 2))
   y <- matrix(1:2)
   for_each_stored(function(make, precision) {
@@ -70,7 +70,7 @@ test_that("a value that depends on few variables is stored for every pair", {
   })
 })
 
-test_that("long vectors and reductions inside are stored as well", {
+test_that("values of formulas with long vectors and with inner reductions are stored, too", {
   withr::local_seed(4)
   x <- uniform(150, 300) / 20
   y <- uniform(9, 300) / 20
@@ -94,7 +94,7 @@ test_that("NaN and Inf do not affect other pairs", {
   })
 })
 
-test_that("no points give a matrix without rows or columns", {
+test_that("without points, the matrix has no rows or no columns", {
   for_each_stored(function(make, precision) {
     op <- make("Exp(-SqDist(x, y)), 1", args)
     expect_identical(dim(op(list(matrix(0, 0, 3), matrix(0, 2, 3)))), c(0L, 2L))
@@ -102,7 +102,7 @@ test_that("no points give a matrix without rows or columns", {
   })
 })
 
-test_that("only a sum over one axis has terms, and formulas cannot name the reduction", {
+test_that("only sums over one axis have terms, and formulas cannot name the Store reduction", {
   expect_error(stored("x * y, ij", c("x = Vi(1)", "y = Vj(1)")), class = "kernops_formula_error")
   expect_error(kernops:::kernel_operator("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"), "auto", "float64",
                                          "cpu", stored = TRUE), class = "kernops_formula_error")
@@ -110,7 +110,7 @@ test_that("only a sum over one axis has terms, and formulas cannot name the redu
   expect_false("Store" %in% keops_reductions()$name)
 })
 
-test_that("a triangle of a covariance, and sums of its derivatives with weights, agree with plain R", {
+test_that("the triangle of a covariance matrix, and weighted sums of its derivatives, agree with plain R", {
   withr::local_seed(5)
   model <- kernops:::covariance_model(exponential(2, 0.4), 2)
   values <- kernops:::live(kernops:::covariance_matrix(model))
@@ -152,7 +152,7 @@ test_that("covariance matrices on a GPU agree with plain R", {
     K <- 2 * exp(-as.matrix(dist(x)) / 0.4)
     k <- kernops:::factor_new(n, 0L)
     kernops:::covariance_fill(k, values, c(2, 0.4), on_gpu(x), list())
-    # one of a size that is a multiple of 32 is filled in part
+    # a matrix whose size is rounded up to a multiple of 32 is filled in part
     order <- 32 * ceiling(n / 32)
     filled <- matrix(as.matrix(k)[seq_len(order^2)], order)[seq_len(n), seq_len(n), drop = FALSE]
     expect_close(matrix(filled[lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])
@@ -162,7 +162,7 @@ test_that("covariance matrices on a GPU agree with plain R", {
   }
 })
 
-test_that("a result that stays on a GPU is the same matrix", {
+test_that("a matrix that stays on a GPU has the same values", {
   skip_without_gpu()
   withr::local_seed(7)
   x <- uniform(150, 3)

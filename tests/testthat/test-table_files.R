@@ -1,6 +1,6 @@
-# Files of a work directory.
+# Files in a work directory.
 
-test_that("rows and objects are read as they were written", {
+test_that("rows and objects that are read agree with those that were written", {
   store <- new_store(NULL, "key")
   path <- in_store(store, "rows")
   a <- matrix(rnorm(12), 4, dimnames = list(NULL, c("a", "b", "c")))
@@ -16,7 +16,7 @@ test_that("rows and objects are read as they were written", {
   expect_false(any(grepl("part", list.files(store$path))))
 })
 
-test_that("a stage is computed once", {
+test_that("a stage of the computation is computed once", {
   store <- new_store(withr::local_tempdir(), "key")
   count <- 0
   compute <- function() count <<- count + 1
@@ -27,8 +27,8 @@ test_that("a stage is computed once", {
   expect_false(file.exists(in_store(store, "c")))
 })
 
-# A disk with space for some bytes: further bytes are lost without an error, as on a full disk with buffered writes, or
-# with an error.
+# A function that writes files as a disk with space for `bytes` more bytes. Further bytes are lost without an error, as
+# on a full disk with buffered writes, or with an error if `fails`.
 full_disk <- function(bytes, fails) {
   left <- bytes
   function(path, x, mode) {
@@ -40,7 +40,7 @@ full_disk <- function(bytes, fails) {
   }
 }
 
-test_that("a disk that is full is an error with a class, and nothing is left behind", {
+test_that("a full disk is an error with a class, and no files are left", {
   small_cells()
   d <- table_data(1500)
   workdir <- withr::local_tempdir()
@@ -54,7 +54,7 @@ test_that("a disk that is full is an error with a class, and nothing is left beh
   }
 })
 
-test_that("predictions on a disk that is full leave nothing behind", {
+test_that("predictions on a full disk leave no files", {
   fit <- fit_of_table(table_data(300))
   before <- list.files(tempdir(), "^kernops-")
   replaced_locally(put_bytes = full_disk(100, FALSE))
@@ -62,7 +62,7 @@ test_that("predictions on a disk that is full leave nothing behind", {
   expect_identical(list.files(tempdir(), "^kernops-"), before)
 })
 
-# The path of a file system of `size` megabytes.
+# Mounts a file system of `size` megabytes, and returns its path.
 small_file_system <- function(size, frame = parent.frame()) {
   skip_on_os(c("windows", "mac", "solaris"))
   path <- withr::local_tempdir(.local_envir = frame)
@@ -76,7 +76,7 @@ small_file_system <- function(size, frame = parent.frame()) {
 # Writes a file that leaves `left` bytes of a file system of `size` megabytes.
 fill_file_system <- function(path, size, left) writeBin(raw(size * 2^20 - left), file.path(path, "filler"))
 
-test_that("on a file system that is full, fits, predictions and maps are errors and leave nothing behind", {
+test_that("on a full file system, fits, predictions and maps are errors and leave no files", {
   small <- small_file_system(4)
   d <- table_data(1500)
   needed <- sum(file.size(list.files(fit_of_table(d, workdir = small)$blocks$store$path, full.names = TRUE)))
@@ -101,13 +101,13 @@ test_that("on a file system that is full, fits, predictions and maps are errors 
                   c(before, "filler"))
 })
 
-test_that("a work directory that cannot be made is an error", {
+test_that("a work directory that cannot be created is an error", {
   path <- withr::local_tempfile()
   writeLines("a file", path)
   expect_error(new_store(path, "key"), class = "kernops_disk_error")
 })
 
-test_that("an error of a value is not one of the disk", {
+test_that("an error in the computation of a value is not reported as a disk error", {
   path <- withr::local_tempfile()
   expect_error(write_object(path, stop("not a number")), "^not a number$")
 })

@@ -1,11 +1,11 @@
-# Likelihoods of tables and predictions in several processes: the oracle is the computation in this one.
+# Likelihoods and predictions of tables in several processes, against the computation in this process.
 
 skip_without_future <- function() {
   skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
 }
 
-test_that("parts are consecutive, and each unit is in one part", {
+test_that("parts are consecutive, and each unit is in exactly one part", {
   for (n in 1:9) for (count in 1:5) {
     parts <- consecutive_parts(seq_len(n) * 10, count)
     expect_identical(unlist(parts), seq_len(n) * 10)
@@ -14,7 +14,7 @@ test_that("parts are consecutive, and each unit is in one part", {
   }
 })
 
-test_that("two and four workers give the digits of one process, also if a worker dies", {
+test_that("two and four workers give the same digits as one process, also if a worker dies", {
   skip_without_future()
   small_cells()
   d <- table_data(1200)
@@ -38,7 +38,7 @@ test_that("two and four workers give the digits of one process, also if a worker
   }
 })
 
-# The task in a process other than this one ends that process at unit k, as a lack of memory does.
+# Returns a task that kills its process at unit k, as the system does if memory is short, unless it runs in this process.
 ending_process <- function(task, k) {
   ends <- function(unit, ...) {
     if (unit == k && Sys.getpid() != main) tools::pskill(Sys.getpid(), tools::SIGKILL)
@@ -48,7 +48,7 @@ ending_process <- function(task, k) {
   ends
 }
 
-test_that("workers order cells and find neighbours with the digits of one process, also if a worker dies", {
+test_that("ordering and neighbours by workers have the same digits as by one process, also if a worker dies", {
   skip_without_future()
   small_cells()
   d <- table_data(1200)
@@ -76,7 +76,7 @@ test_that("workers order cells and find neighbours with the digits of one proces
   expect_identical(renewed, 2)
 })
 
-test_that("predictions by workers have the digits of one process, also if a worker dies", {
+test_that("predictions by workers have the same digits as by one process, also if a worker dies", {
   skip_without_future()
   small_cells()
   fit <- fit_of_table(table_data(1200))
@@ -97,14 +97,14 @@ test_that("predictions by workers have the digits of one process, also if a work
   expect_identical(predictions(), expected)
 })
 
-test_that("tasks of predictions hold neither the data nor the frames of the fit", {
+test_that("tasks of predictions contain neither the data nor the model frames of the fit", {
   small_cells()
   fit <- fit_of_table(table_data(3000))
   expect_lt(length(serialize(fit_for_tasks(fit), NULL)), 2e5)
 })
 
-# The interface of package mirai that mirai_pool() uses. Tasks are evaluated when they are made, from serialized values,
-# as in another process; those with the numbers `dead` return the error value of a daemon that died.
+# The functions of package mirai that mirai_pool() uses. Tasks are evaluated when they are created, from serialized
+# values, as in another process. Tasks whose number is in `dead` return the error value of a daemon that died.
 stand_in_for_mirai <- function(dead = integer()) {
   state <- new.env()
   state$tasks <- state$launched <- 0
@@ -124,7 +124,7 @@ stand_in_for_mirai <- function(dead = integer()) {
   )
 }
 
-test_that("daemons of mirai give the digits of one process, also if one dies", {
+test_that("daemons of mirai give the same digits as one process, also if a daemon dies", {
   small_cells()
   fit <- fit_of_table(table_data(1200))
   new <- table_data(500, seed = 2)[c("x", "y", "w")]
@@ -138,7 +138,7 @@ test_that("daemons of mirai give the digits of one process, also if one dies", {
   replaced_locally(mirai_functions = function() mirai)
   expect_identical(results(), expected)
   expect_identical(c(mirai$state$tasks, mirai$state$launched), c(6, 1))
-  # an error of a task has its class, and starts no daemon
+  # an error in a task has the class of the error, and launches no daemon
   replaced_locally(sums_of_unit = function(...) stop_kernops("input", "no"))
   expect_error(results(), class = "kernops_input_error")
   expect_identical(mirai$state$launched, 1)

@@ -1,4 +1,4 @@
-# Empirical variograms against those of gstat, and against loops.
+# Empirical variograms, against gstat and loops in plain R.
 
 meuse_points <- function() {
   data("meuse", package = "sp", envir = environment())
@@ -10,7 +10,7 @@ expect_same_variogram <- function(ours, expected) {
   expect_equal(as.data.frame(ours)[columns], as.data.frame(expected)[columns], ignore_attr = TRUE, tolerance = 1e-10)
 }
 
-test_that("residuals of a trend, classes and directions agree with gstat", {
+test_that("variograms of residuals, distance classes and directions agree with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   d <- meuse_points()
@@ -27,7 +27,7 @@ test_that("residuals of a trend, classes and directions agree with gstat", {
   }
 })
 
-test_that("a cloud has gstat's pairs", {
+test_that("a variogram cloud has the pairs of gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   d <- meuse_points()[1:60, ]
@@ -40,7 +40,7 @@ test_that("a cloud has gstat's pairs", {
   }
 })
 
-test_that("cross-variograms agree with gstat, where both variables have a value", {
+test_that("cross-variograms agree with gstat where both variables have a value", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   d <- meuse_points()
@@ -51,7 +51,7 @@ test_that("cross-variograms agree with gstat, where both variables have a value"
   # gstat counts each pair of two variables twice
   expected$np <- expected$np / ifelse(expected$id == "a.b", 2, 1)
   for (id in levels(ours$id)) expect_same_variogram(ours[ours$id == id, ], expected[expected$id == id, ])
-  # gstat fits a model to it
+  # gstat fits a model to the variogram
   model <- gstat::fit.lmc(ours, gstat::gstat(g, "b", sqrt(lead) ~ dist, ~ x + y, d), gstat::vgm(1, "Sph", 800, 1))
   expect_s3_class(model, "gstat")
   gap <- transform(d, lead = replace(lead, 1:30, NA))
@@ -78,7 +78,7 @@ space <- withr::with_seed(7, {
   transform(space, z = rnorm(70) + 2 * h, w = rnorm(70) - h)
 })
 
-test_that("horizontal and vertical directions of space agree with gstat", {
+test_that("horizontal and vertical directions in three-dimensional space agree with gstat", {
   skip_if_not_installed("gstat")
   for (alpha in list(NULL, c(0, 45))) {
     ours <- gp_variogram(z ~ x, space, coords = ~ x + y + h, cutoff = 0.6, width = 0.2, alpha = alpha, beta = c(0, 90),
@@ -90,8 +90,8 @@ test_that("horizontal and vertical directions of space agree with gstat", {
   }
 })
 
-test_that("pairs in a direction of space agree with angles, whatever the order of points", {
-  # a pair is turned so that it points along alpha in the plane; without alpha, it may rise or fall
+test_that("the pairs in a direction agree with a loop over angles, whatever the order of the points", {
+  # A pair is reversed unless it points along alpha in the plane; without alpha, a pair may rise or fall.
   loop <- function(alpha, beta) {
     variograms <- list()
     for (i in 2:70) for (j in 1:(i - 1)) {
@@ -128,7 +128,7 @@ test_that("pairs in a direction of space agree with angles, whatever the order o
   }
 })
 
-test_that("a model of space is fitted to directions of space, and drawn over them", {
+test_that("a model in three dimensions is fitted to directional variograms, and drawn with them", {
   model <- exponential(1.3, c(0.4, 0.4, 0.1)) + nugget(0.05)
   v <- gp_variogram(z ~ 1, space, coords = ~ x + y + h, cutoff = 0.6, alpha = c(0, 90), beta = c(0, 90), tol = 45,
                     tol.ver = 45)
@@ -160,7 +160,7 @@ test_mistakes("kernops_input_error", alist(
 test_that("Genton's estimator agrees with its definition, and resists outliers", {
   withr::local_seed(51)
   u <- cbind(runif(40), round(runif(40), 1))
-  u[2, 1] <- u[1, 1] # equal first coordinates: the second coordinate decides the order
+  u[2, 1] <- u[1, 1] # equal first coordinates, so that the second coordinate decides
   y <- round(rnorm(40), 2)
   breaks <- c(0, 0.05, 0.1, 0.3, 0.6)
   pairs <- t(combn(40, 2))
@@ -179,7 +179,7 @@ test_that("Genton's estimator agrees with its definition, and resists outliers",
   expect_equal(as.matrix(variogram[c("np", "gamma")]), expected, tolerance = 1e-12, ignore_attr = TRUE)
   order <- sample(40)
   expect_equal(gp_variogram(u[order, ], y[order], breaks, estimator = "genton"), variogram, tolerance = 1e-12)
-  # consistent for normal values, and hardly changed by a tenth of outliers
+  # the estimator is consistent for normal values, and a tenth of outliers hardly changes it
   u <- cbind(runif(800), runif(800))
   y <- rnorm(800, sd = 2)
   expect_equal(gp_variogram(u, y, 3, estimator = "genton")$gamma, rep(4, 3), tolerance = 0.1)
@@ -188,7 +188,7 @@ test_that("Genton's estimator agrees with its definition, and resists outliers",
   expect_gt(min(gp_variogram(u, y, 3)$gamma), 50)
 })
 
-test_that("cross-variograms of different pairs are different classes, whatever the names of variables", {
+test_that("cross-variograms of different pairs of variables are different classes, whatever the names", {
   withr::local_seed(41)
   d <- data.frame(x = runif(40), p = rnorm(40), q = rnorm(40), r = rnorm(40), s = rnorm(40))
   plain <- gp_variogram(cbind(p, q, r, s) ~ 1, d, breaks = 3, coords = ~ x)

@@ -1,6 +1,6 @@
-# Weighted least squares of variograms against gstat, and against variograms that are known.
+# Weighted least-squares fits of variograms, against gstat and known variograms.
 
-test_that("fits of a variogram agree with gstat", {
+test_that("fits of variogram models agree with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   data("meuse", package = "sp", envir = environment())
@@ -11,7 +11,7 @@ test_that("fits of a variogram agree with gstat", {
     ours <- fit_variogram(v, spherical() + nugget(), case[[1]])
     values <- kernops:::covariance_model(ours, 1)$parameters$value
     theirs <- c(expected$psill[2], expected$range[2], expected$psill[1])
-    # gstat iterates with weights that it holds; the criterion of Cressie (1985) is smaller elsewhere
+    # gstat holds the weights fixed in each iteration, so that the minimum of Cressie's criterion (1985) is elsewhere
     if (case[[2]] != 2) expect_equal(values, theirs, tolerance = 1e-3, info = case[[1]])
     fitted <- gstat::variogramLine(expected, dist_vector = v$dist)$gamma
     weight <- switch(case[[2]], v$np, v$np / fitted^2, NA, NA, NA, 1, v$np / v$dist^2)
@@ -21,7 +21,7 @@ test_that("fits of a variogram agree with gstat", {
   expect_equal(fit_variogram(gstat::variogram(log(zinc) ~ 1, ~ x + y, meuse), start), fit_variogram(v, start))
 })
 
-test_that("a variogram of a known model gives its parameters, with anisotropy and without a sill", {
+test_that("the fit to the exact variogram of a model returns its parameters, with anisotropy and without a sill", {
   h <- seq(0.05, 1, length.out = 12)
   made <- expand.grid(dist = h, dir.hor = c(0, 30, 60, 90, 120, 150))
   a <- made$dir.hor * pi / 180

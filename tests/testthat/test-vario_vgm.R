@@ -1,6 +1,6 @@
-# Covariances as variogram models of gstat, against its variograms.
+# Conversion of covariances to variogram models of gstat, against the variograms of gstat.
 
-test_that("variograms of gstat's models agree with the covariances, and convert back", {
+test_that("variograms of gstat's models agree with the covariances, and are converted back", {
   skip_if_not_installed("gstat")
   h <- c(0.01, 0.1, 0.3, 0.55, 0.8, 2)
   correlations <- list(
@@ -34,7 +34,7 @@ test_that("variograms of gstat's models agree with the covariances, and convert 
   }
 })
 
-test_that("parameters that gstat leaves open are estimated", {
+test_that("parameters that a gstat model leaves open are estimated", {
   skip_if_not_installed("gstat")
   expect_identical(as_gp(gstat::vgm("Sph")), spherical() + microscale())
   expect_identical(as_gp(gstat::vgm(0.5, "Mat", NA, kappa = 1.5, nugget = 0.1), fixed = TRUE),
@@ -49,7 +49,7 @@ test_that("parameters that gstat leaves open are estimated", {
   expect_identical(fit_variogram(v, gstat::vgm("Exp")), fit_variogram(v, exponential() + microscale()))
 })
 
-test_that("gstat predicts from a fit what the fit predicts", {
+test_that("predictions of gstat from a converted fit agree with the fit", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   seen <- withr::with_seed(81, smooth_case(40, noise = 0.3))

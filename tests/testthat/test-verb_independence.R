@@ -13,7 +13,7 @@ observed <- \(n, d, e, seed = 10 * d + e) withr::with_seed(seed, {
   list(x = x + 1e4, y = matrix(rnorm(n * e), n) * 1e-3 + 1e-3 * x[, 1]^2)
 })
 
-test_that("the distance correlation is that of the centred matrices", {
+test_that("the distance correlation agrees with the centred matrices", {
   for (d in c(1, 3)) for (e in 1:2) for (backend in backends()) {
     pair <- observed(40, d, e)
     test <- distance_correlation(pair$x, pair$y, backend = backend)
@@ -30,7 +30,7 @@ test_that("the distance correlation is that of the centred matrices", {
   expect_equal(distance_correlation(c(0, 1), c(5, 2))$statistic[[1]], 1)
 })
 
-test_that("the HSIC is that of the centred kernel matrices", {
+test_that("the HSIC agrees with the centred kernel matrices", {
   for (d in c(1, 3)) for (backend in backends()) {
     pair <- observed(30, d, 2)
     sd <- c(median(dist(pair$x)), median(dist(pair$y)))
@@ -41,7 +41,7 @@ test_that("the HSIC is that of the centred kernel matrices", {
   }
 })
 
-test_that("permutations are those of the rows of y", {
+test_that("a permutation test permutes the rows of y", {
   for (stored in c(0, 5000)) for (d in c(1, 2)) for (e in 1:2) {
     local_constant("most_stored", stored)
     pair <- observed(20, d, e)
@@ -71,7 +71,7 @@ test_that("distance_correlation() agrees with the package energy", {
   }
 })
 
-test_that("independent variables have uniform p-values", {
+test_that("p-values of independent variables are uniformly distributed", {
   p <- withr::with_seed(1, replicate(100, c(distance_correlation(rnorm(15), rnorm(15), 39)$p.value,
                                             hsic_test(rnorm(15), rnorm(15), 39)$p.value)))
   uniform <- \(p) suppressWarnings(ks.test(p - withr::with_seed(2, runif(length(p))) / 40, "punif"))$p.value

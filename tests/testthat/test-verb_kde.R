@@ -11,7 +11,7 @@ normal_densities <- function(x, at, h, weights = rep(1 / nrow(x), nrow(x))) {
 }
 kde_points <- \(n, d, seed = d) withr::with_seed(seed, matrix(rnorm(n * d, 1e3), n) %*% (diag(d) + 0.3))
 
-test_that("densities and gradients are sums of normal densities", {
+test_that("densities and gradients agree with sums of normal densities", {
   for (d in 1:4) {
     x <- kde_points(80, d)
     targets <- x[1:15, , drop = FALSE] + 0.5
@@ -33,7 +33,7 @@ test_that("densities and gradients are sums of normal densities", {
   expect_equal(c(far$density, far$gradient), c(dnorm(1e3, log = TRUE), -1e3))
 })
 
-test_that("a grid covers the points, and the density has integral 1", {
+test_that("a grid covers the points, and the density integrates to 1", {
   fit <- kde(faithful, grid = c(40, 50))
   expect_identical(dim(fit$density), c(40L, 50L))
   expect_identical(names(fit$axes), names(faithful))
@@ -45,7 +45,7 @@ test_that("a grid covers the points, and the density has integral 1", {
   expect_equal(c(line$density), approx(true$x, true$y, line$axes[[1]], rule = 2)$y, tolerance = 1e-3)
 })
 
-test_that("selectors agree with the literature", {
+test_that("bandwidth selectors agree with published values", {
   x <- kde_points(150, 2)
   expect_equal(kde(x)$bandwidth, cov(x) * (4 / (150 * 4))^(1 / 3))
   expect_equal(kde(x, bandwidth = "scott")$bandwidth, cov(x) * 150^(-1 / 3))
@@ -53,7 +53,7 @@ test_that("selectors agree with the literature", {
 })
 
 test_that("cross-validation minimises the estimated integrated squared error", {
-  # by the definition: the integral of the squared density, and the densities without each point
+  # the definition: the integral of the squared density, and the densities at each point without this point
   error <- function(x, h) {
     alone <- vapply(seq_len(nrow(x)), \(i) normal_densities(x[-i, , drop = FALSE], x[i, , drop = FALSE], h)[1, 1], 0)
     mean(normal_densities(x, x, 2 * h)[, 1]) - 2 * mean(alone)
@@ -66,7 +66,7 @@ test_that("cross-validation minimises the estimated integrated squared error", {
   expect_equal(sqrt(kde(faithful$waiting, bandwidth = "cv")$bandwidth[1, 1]), bw.ucv(faithful$waiting), tolerance = 0.1)
 })
 
-test_that("selectors take weights as numbers of points", {
+test_that("bandwidth selectors treat weights as numbers of points", {
   x <- kde_points(60, 2)
   weights <- rep(c(1, 3), 30)
   h <- kde(x, weights = weights, bandwidth = "cv")$bandwidth
@@ -96,7 +96,7 @@ test_that("kde() refuses invalid arguments", {
   expect_snapshot(print(kde(1:3, bandwidth = 1)))
 })
 
-test_that("densities to a tolerance are near the exact ones", {
+test_that("densities to a tolerance are near the exact densities", {
   replaced_locally(seconds_of_pairs = 1e-4)
   x <- kde_points(300, 2)
   exact <- kde(x, bandwidth = 0.4, grid = 20)

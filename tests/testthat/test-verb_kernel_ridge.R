@@ -1,4 +1,4 @@
-# The oracle solves the stored system in plain R.
+# The oracle solves the system with the stored kernel matrix in plain R.
 kernel_by_name <- list(
   gaussian = \(t, w) exp(-t^2 / (2 * w^2)),
   exponential = \(t, w) exp(-t / w),
@@ -17,7 +17,7 @@ ridge_data <- \(n, d, p, seed = d) withr::with_seed(seed, {
   list(x = x, y = matrix(sin(6 * x[, 1]) + rnorm(n * p, sd = 0.1), n) + 10, new = matrix(runif(7 * d), 7))
 })
 
-test_that("coefficients and predictions are those of the stored system", {
+test_that("coefficients and predictions agree with the stored system", {
   for (d in c(1, 3)) for (kernel in names(kernel_by_name)) for (backend in backends()) {
     data <- ridge_data(50, d, 2)
     fit <- kernel_ridge(data$x, data$y, 0.5, 0.1, kernel, tol = 1e-12, backend = backend)
@@ -32,7 +32,7 @@ test_that("coefficients and predictions are those of the stored system", {
   expect_equal(kernel_ridge(data$x, data$y)$width, median(dist(data$x)))
 })
 
-test_that("cross-validation selects the combination with the smallest error", {
+test_that("cross-validation selects the combination of parameters with the smallest error", {
   data <- ridge_data(40, 2, 1)
   folds <- rep(1:4, 10)
   widths <- c(0.1, 0.4, 2)
@@ -58,7 +58,7 @@ test_that("kernel_ridge() agrees with the package kernlab", {
   expect_equal(predict(fit, data$new), peer("kernlab", "predict")(true, data$new), tolerance = 1e-9)
 })
 
-test_that("names of points and responses are kept", {
+test_that("results keep the names of points and responses", {
   names <- rownames(swiss)
   fit <- kernel_ridge(swiss[2:4], swiss[c("Fertility", "Infant.Mortality")], 30)
   expect_identical(dimnames(predict(fit, swiss[1:3, 2:4])), list(names[1:3], c("Fertility", "Infant.Mortality")))

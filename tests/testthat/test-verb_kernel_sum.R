@@ -1,4 +1,4 @@
-# The oracle is a matrix of the kernel in plain R.
+# The oracle computes the kernel matrix in plain R.
 
 kernel_matrix <- function(x, y, f) {
   squares <- Reduce(`+`, lapply(seq_len(ncol(x)), \(k) outer(x[, k], y[, k], `-`)^2))
@@ -16,13 +16,13 @@ clouds <- list(
 )
 kernels <- list(
   list("Exp(-SqDist(x, y) / 0.02)", \(r) exp(-r^2 / 0.02)),
-  list("Exp(-SqDist(x, y) / 4)", \(r) exp(-r^2 / 4)),                   # not negligible at the largest differences
+  list("Exp(-SqDist(x, y) / 4)", \(r) exp(-r^2 / 4)),                   # not negligible at the largest distances
   list("Inv(1 + SqDist(x, y) * 30)", \(r) 1 / (1 + 30 * r^2)),
   list("Exp(-Norm2(x - y) / 0.1)", \(r) exp(-r / 0.1)),                 # not smooth at 0
   list("(1 + Norm2(x - y) * 5) * Exp(-Norm2(x - y) * 5)", \(r) (1 + 5 * r) * exp(-5 * r))
 )
 
-test_that("exact sums are those of a matrix", {
+test_that("exact sums agree with the kernel matrix", {
   withr::local_seed(1)
   x <- matrix(runif(60), 20, dimnames = list(letters[1:20], NULL))
   y <- matrix(runif(90), 30)
@@ -32,7 +32,7 @@ test_that("exact sums are those of a matrix", {
   expect_equal(sums, unname(expected), tolerance = 1e-12, ignore_attr = TRUE)
 })
 
-test_that("sums by Fourier series are within the tolerance on every cloud", {
+test_that("sums by Fourier series are within the tolerance for every point cloud", {
   withr::local_seed(2)
   replaced_locally(seconds_of_pairs = 1e-4)
   for (d in 1:3) for (cloud in names(clouds)) for (kernel in kernels) {
@@ -49,7 +49,7 @@ test_that("sums by Fourier series are within the tolerance on every cloud", {
   }
 })
 
-test_that("covariances are kernels", {
+test_that("covariances may be used as kernels", {
   withr::local_seed(3)
   replaced_locally(seconds_of_pairs = 1e-4)
   x <- matrix(runif(400), 200)
@@ -68,7 +68,7 @@ test_that("covariances are kernels", {
   }, ignore_attr = TRUE)
 })
 
-test_that("kernels that are not even have their sign", {
+test_that("sums with odd kernels have the right sign", {
   withr::local_seed(4)
   replaced_locally(seconds_of_pairs = 1)
   x <- matrix(runif(80), ncol = 1)
@@ -92,7 +92,7 @@ test_that("sums have the same bits for any number of threads", {
   expect_identical(sums[[3]], sums[[1]])
 })
 
-test_that("few pairs are summed exactly", {
+test_that("sums of few pairs are exact", {
   sums <- kernel_sum(squared_exponential(1, 0.5), c(0, 1), tol = 1e-6)
   expect_equal(as.vector(sums), rep(1 + exp(-2), 2))
   expect_identical(attributes(sums), list(error = 0, modes = 0))
@@ -119,7 +119,7 @@ test_that("sums that vanish against their terms do not reach a tolerance", {
   withr::local_seed(6)
   replaced_locally(seconds_of_pairs = 1, most_exact_pairs = 1)
   x <- runif(50)
-  y <- c(x, x + 1e-9) # each point beside one of the opposite sign
+  y <- c(x, x + 1e-9) # each point is near one with the opposite sign
   expect_snapshot(error = TRUE, kernel_sum(squared_exponential(1, 0.1), x, y, rep(c(1, -1), each = 50), tol = 1e-8),
                   transform = \(lines) sub("error is [0-9.e-]+", "error is <number>", lines))
 })

@@ -1,7 +1,7 @@
 blobs <- withr::with_seed(1, matrix(rnorm(600, rep(c(0, 4, 8), 100)), ncol = 2, byrow = TRUE,
                                     dimnames = list(NULL, c("u", "v"))))
 
-test_that("kmeans_large() takes the steps of Lloyd's algorithm of stats::kmeans()", {
+test_that("kmeans_large() agrees with Lloyd's algorithm in stats::kmeans()", {
   for (d in c(1, 3, 12)) for (count in c(2, 9)) withr::with_seed(d, {
     x <- matrix(rnorm(400 * d), 400, dimnames = list(NULL, paste0("u", seq_len(d))))
     start <- x[sample(400, count), , drop = FALSE]
@@ -14,7 +14,7 @@ test_that("kmeans_large() takes the steps of Lloyd's algorithm of stats::kmeans(
   })
 })
 
-test_that("a weight counts a point several times", {
+test_that("an integer weight has the effect of repeated points", {
   weights <- rep(0:3, length.out = nrow(blobs))
   repeated <- blobs[rep(seq_len(nrow(blobs)), weights), ]
   start <- blobs[c(2, 3, 4), ]
@@ -40,11 +40,11 @@ test_that("k-means++ finds separate clusters that random centres miss", {
   total <- function(seeding) withr::with_seed(5, kmeans_large(x, 20, nstart = 5, seeding = seeding)$tot.withinss)
   expect_lt(total("++"), total("random"))
   expect_identical(total("++"), total("++"))
-  # one centre of each cluster has the probability of the points that are not yet a centre
+  # the probability of a new centre is 0 at points that are centres already
   expect_equal(sort(withr::with_seed(1, kernops:::seed_by_distance(cbind(c(1, 2, 2, 5)), 3, NULL))[, 1]), c(1, 2, 5))
 })
 
-test_that("mini-batches come close to all points", {
+test_that("the optimum by mini-batches is near the optimum by all points", {
   fit <- withr::with_seed(6, kmeans_large(blobs, 3, batch = 50, nstart = 3))
   best <- withr::with_seed(6, kmeans_large(blobs, 3, nstart = 5))
   expect_lt(fit$tot.withinss, 1.1 * best$tot.withinss)
@@ -66,7 +66,7 @@ test_that("kmeans_large() refuses invalid arguments", {
   expect_warning(kmeans_large(blobs, blobs[1:5, ], iter.max = 1), class = "kernops_not_converged")
 })
 
-test_that("cluster_sums() has a label and a weight for each row", {
+test_that("cluster_sums() requires a label and a weight for each row", {
   sums <- kernops:::cluster_sums(cbind(1:3 + 0.5, 4:6), c(2L, 1L, 2L), c(1, 2, 3), 3L)
   expect_equal(sums, rbind(c(5, 10, 2), c(12, 22, 4), 0))
   expect_error(kernops:::cluster_sums(cbind(1:3), 1:2, numeric(), 2L), "each row has a label and a weight")

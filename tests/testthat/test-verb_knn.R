@@ -1,4 +1,4 @@
-# The oracle is a sort of all distances in plain R.
+# The oracle sorts all distances in plain R.
 nearest_by_sorting <- function(x, y, k, self) {
   one <- function(i) {
     distance <- sqrt(colSums((t(x) - y[i, ])^2))
@@ -16,7 +16,7 @@ verb_clouds <- function(n, d) withr::with_seed(n + d, list(
   offset = 1e6 + matrix(rnorm(n * d), n), tiny = 1e-200 * matrix(rnorm(n * d), n), same = matrix(1, n, d)
 ))
 
-test_that("knn() finds the nearest points as a sort of all distances does", {
+test_that("knn() finds the same neighbours as a sort of all distances", {
   for (d in c(1, 2, 3, 7)) {
     clouds <- verb_clouds(60, d)
     for (kind in names(clouds)) for (method in c("tree", "panels")) for (self in c(TRUE, FALSE)) {
@@ -33,14 +33,14 @@ test_that("knn() finds the nearest points as a sort of all distances does", {
   }
 })
 
-test_that("the method of knn() has no effect on its neighbours, whatever the number of threads", {
+test_that("the method of knn() and the number of threads do not change the neighbours", {
   x <- withr::with_seed(1, matrix(rnorm(3000 * 4), 3000))
   tree <- with_kernops(knn(x, k = 8, method = "tree"), threads = 1)
   expect_identical(with_kernops(knn(x, k = 8, method = "tree"), threads = 3), tree)
   expect_equal(knn(x, k = 8, method = "panels"), tree, tolerance = 1e-12)
 })
 
-test_that("knn() leaves out neighbours beyond a radius", {
+test_that("knn() omits neighbours beyond a radius", {
   near <- knn(c(a = 0, b = 1, c = 3), k = 2, radius = 2)
   expect_equal(near$index, rbind(c(2, NA), c(1, 3), c(2, NA)))
   expect_equal(near$distance, rbind(c(1, NA), c(1, 2), c(2, NA)))

@@ -1,4 +1,4 @@
-# The oracle computes log-densities point by point, and takes an EM step from the matrix of probabilities.
+# The oracle computes log-densities point by point, and makes an EM step from the matrix of probabilities.
 log_normal <- function(x, mean, covariance) {
   root <- t(chol(covariance))
   white <- forwardsolve(root, t(x) - mean)
@@ -31,7 +31,7 @@ mixture_cloud <- function(n, d, seed = d) withr::with_seed(seed, {
 })
 kinds <- expand.grid(covariance = c("full", "diagonal", "spherical"), equal = c(FALSE, TRUE), stringsAsFactors = FALSE)
 
-test_that("a fit is a fixed point of EM steps, and its likelihood that of the oracle", {
+test_that("a fit is a fixed point of EM steps, and its likelihood agrees with the oracle", {
   for (d in 1:3) for (row in seq_len(nrow(kinds))) for (backend in backends()) {
     x <- mixture_cloud(120, d)
     weights <- rep(c(1, 0.5, 0, 2), 30)
@@ -80,7 +80,7 @@ test_that("mixture_model() agrees with the package mclust", {
   }
 })
 
-test_that("random starts find the components of distant clusters", {
+test_that("random starting values find the components of distant clusters", {
   x <- withr::with_seed(1, rbind(matrix(rnorm(100, 0), 50), matrix(rnorm(60, 30), 30), matrix(rnorm(40, -30), 20)))
   fit <- withr::with_seed(2, mixture_model(x, 3, nstart = 3))
   expect_equal(sort(fit$weights), c(0.2, 0.3, 0.5))

@@ -1,4 +1,4 @@
-# The oracle computes the statistic and its moments from the matrix of weights, by the published sums.
+# The oracle computes the statistic and its moments from the weight matrix, by the published sums.
 morans_by_matrix <- function(w, z) {
   n <- length(z)
   z <- z - mean(z)
@@ -22,7 +22,7 @@ distance_weights <- function(x, radius, power, standardise) {
   if (standardise) w / pmax(rowSums(w), 1e-300) else w
 }
 
-test_that("the statistic and its moments are sums over the matrix of weights", {
+test_that("the statistic and its moments agree with sums over the weight matrix", {
   skip_if_not_installed("Matrix")
   for (d in 1:3) withr::with_seed(d, {
     x <- matrix(runif(40 * d), 40) * 1e-3 + 100
@@ -39,7 +39,7 @@ test_that("the statistic and its moments are sums over the matrix of weights", {
   })
 })
 
-test_that("p-values are those of the normal distribution", {
+test_that("p-values agree with the normal distribution", {
   x <- 1:30
   z <- sin(x)
   score <- unname(morans_i(x, z)$statistic)
@@ -50,7 +50,7 @@ test_that("p-values are those of the normal distribution", {
   expect_equal(morans_i(x, z, alternative = "two.sided")$p.value, 2 * pnorm(-abs(score)))
 })
 
-test_that("permutations give the statistics of permuted values", {
+test_that("permutation tests use the statistics of permuted values", {
   x <- withr::with_seed(1, matrix(rnorm(50), 25))
   z <- x[, 1] + x[, 2]^2
   for (alternative in c("greater", "less", "two.sided")) {
@@ -79,7 +79,7 @@ test_that("morans_i() agrees with the package spdep", {
   }
 })
 
-test_that("weights do not depend on the unit of distances", {
+test_that("the statistic does not depend on the units of distances and values", {
   x <- withr::with_seed(5, matrix(runif(60), 30))
   z <- sin(5 * x[, 1])
   for (unit in c(1e-200, 1e200)) expect_equal(morans_i(x * unit, z * unit)$estimate, morans_i(x, z)$estimate)

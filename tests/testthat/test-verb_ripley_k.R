@@ -1,4 +1,4 @@
-# The oracle visits all ordered pairs in plain R. The part of a circle inside the rectangle is measured at many angles.
+# The oracle visits all ordered pairs in plain R, and computes by angles which part of a circle is inside the rectangle.
 pattern_by_pairs <- function(x, window, y, correction, value) {
   own <- is.null(y)
   if (own) y <- x
@@ -14,7 +14,8 @@ pattern_by_pairs <- function(x, window, y, correction, value) {
   }
   prod(side) / (nrow(x) * (if (own) nrow(x) - 1 else nrow(y))) * total
 }
-# by the angles at which the circle crosses a side: the middles of the arcs between them are inside or not
+# The circle around p crosses the sides of the window at some angles; the midpoint of each arc decides whether the arc
+# is inside.
 circle_weight <- function(p, d, window) {
   crossing <- unlist(lapply(1:2, \(k) {
     ratio <- (window[, k] - p[k]) / d
@@ -33,7 +34,7 @@ plain <- \(table) structure(table, class = "data.frame")
 half_plane <- cbind(c(-1, 3), c(10, 12.5))
 points_in_unit <- \(n, seed) withr::with_seed(seed, cbind(runif(n, -1, 3), runif(n, 10, 12.5)))
 
-test_that("K is the sum over all pairs", {
+test_that("Ripley's K agrees with the sum over all pairs", {
   x <- rbind(points_in_unit(25, 1), c(-1, 10), c(3, 11), points_in_unit(1, 1)) # a corner, an edge, a duplicate
   r <- c(0, 0.01, 0.3, 1, 1.5, 2.4)
   for (y in list(NULL, points_in_unit(15, 2))) for (correction in c("isotropic", "translation", "none")) {
@@ -43,7 +44,7 @@ test_that("K is the sum over all pairs", {
   }
 })
 
-test_that("the pair correlation is the smoothed sum over all pairs", {
+test_that("the pair correlation function agrees with the smoothed sum over all pairs", {
   x <- points_in_unit(30, 3)
   r <- c(0.02, 0.1, 0.5, 0.55, 1)
   smooth <- \(d, r, h) max(0, 0.75 / h * (1 - ((r - d) / h)^2)) / (2 * pi * r)
@@ -81,7 +82,7 @@ test_that("ripley_k() and pair_correlation() agree with the package spatstat.exp
   }
 })
 
-test_that("results do not depend on threads, nor on the unit of distances", {
+test_that("results depend neither on threads nor on the unit of distances", {
   x <- points_in_unit(3000, 6)
   one <- withr::with_options(list(kernops.threads = 1), ripley_k(x, half_plane))
   expect_identical(withr::with_options(list(kernops.threads = 3), ripley_k(x, half_plane)), one)

@@ -1,4 +1,5 @@
-# The oracle iterates on stored matrices in plain R until the potentials are stationary, and evaluates the primal cost.
+# The oracle iterates with stored matrices in plain R until the potentials are stationary, and evaluates the primal
+# cost.
 transport_cost <- function(x, y, cost) {
   square <- outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
   if (cost == "squared") pmax(square, 0) else sqrt(pmax(square, 0))
@@ -29,7 +30,7 @@ clouds <- \(n, m, d) withr::with_seed(d, list(x = matrix(runif(n * d), n) + 5, y
                                               a = runif(n), b = runif(m)))
 settings <- expand.grid(cost = c("squared", "distance"), rho = c(Inf, 0.5), stringsAsFactors = FALSE)
 
-test_that("cost and plan are those of stored matrices", {
+test_that("cost and plan agree with stored matrices", {
   for (d in c(1, 3)) for (row in seq_len(nrow(settings))) for (backend in backends()) for (scaling in c(0, 0.5)) {
     set <- settings[row, ]
     cloud <- clouds(15, 12, d)
@@ -56,7 +57,7 @@ test_that("the plan is an operator with the marginals of the problem", {
   expect_s4_class(fit$plan, "LazyTensor")
 })
 
-test_that("the divergence is debiased", {
+test_that("the debiased divergence agrees with stored matrices, and is zero for equal samples", {
   for (row in seq_len(nrow(settings))) {
     set <- settings[row, ]
     cloud <- clouds(12, 10, 2)
@@ -70,7 +71,7 @@ test_that("the divergence is debiased", {
   }
 })
 
-test_that("gradients are those of differences", {
+test_that("gradients agree with finite differences", {
   for (row in seq_len(nrow(settings))) for (debiased in c(FALSE, TRUE)) {
     set <- settings[row, ]
     cloud <- clouds(5, 4, 2)
@@ -84,7 +85,7 @@ test_that("gradients are those of differences", {
   }
 })
 
-test_that("units, precision and weights of 0 do not disturb the iteration", {
+test_that("units, float32 and weights of 0 do not affect the convergence", {
   cloud <- clouds(20, 20, 2)
   one <- sinkhorn(cloud$x, cloud$y, 0.1)
   for (unit in c(2^-300, 2^300)) {
@@ -97,11 +98,11 @@ test_that("units, precision and weights of 0 do not disturb the iteration", {
   expect_equal(sinkhorn(c(1, 1), 1, 0.1)$value, 0)
 })
 
-test_that("small regularisation gives the cost of sorted samples", {
+test_that("the cost with small regularisation agrees with the cost of sorted samples", {
   x <- withr::with_seed(1, runif(30))
   y <- withr::with_seed(2, runif(30))
   fit <- sinkhorn(x, y, 1e-5, tol = 1e-3, iter.max = 20000)
-  expect_equal(fit$value, mean((sort(x) - sort(y))^2) + 1e-5 * log(30), tolerance = 2e-3) # a permutation
+  expect_equal(fit$value, mean((sort(x) - sort(y))^2) + 1e-5 * log(30), tolerance = 2e-3) # the plan is a permutation
 })
 
 test_that("sinkhorn() refuses invalid arguments", {

@@ -7,7 +7,7 @@ one_sign <- function(vectors) {
 }
 spectra_points <- \(n, d) withr::with_seed(n + d, matrix(rnorm(n * d), n))
 
-test_that("principal components are those of the centred matrix", {
+test_that("principal components agree with the centred kernel matrix", {
   for (n in c(40, 260)) for (backend in backends()) {
     if (n > 200) skip_if_not_installed("RSpectra")
     x <- spectra_points(n, 2)
@@ -60,7 +60,7 @@ test_that("the embedding solves the eigenproblem of the graph", {
   }
 })
 
-test_that("spectral_embedding() separates components", {
+test_that("spectral_embedding() separates connected components", {
   skip_if_not_installed("Matrix")
   x <- rbind(spectra_points(150, 2), spectra_points(100, 2) + 100)
   skip_if_not_installed("RSpectra")

@@ -11,7 +11,7 @@ mmd_by_matrix <- function(x, y, sd) {
   mean(k[first, first]) + mean(k[-first, -first]) - 2 * mean(k[first, -first])
 }
 
-test_that("statistics of the data and of each permutation agree with all pairs", {
+test_that("the statistics of the data and of each permutation agree with sums over all pairs", {
   for (d in c(1, 3)) for (offset in c(0, 1e6)) withr::with_seed(d, {
     x <- matrix(rnorm(12 * d), 12) + offset
     y <- matrix(rnorm(9 * d), 9) + 0.4 + offset
@@ -44,7 +44,7 @@ test_that("energy_test() agrees with the package energy", {
   expect_s3_class(test, "htest")
 })
 
-test_that("samples of one distribution have uniform p-values", {
+test_that("p-values are uniformly distributed if both samples have the same distribution", {
   p <- withr::with_seed(1, replicate(200, energy_test(rnorm(15), rnorm(10), 39)$p.value))
   expect_gt(suppressWarnings(ks.test(p - runif(200) / 40, "punif"))$p.value, 0.01)
 })

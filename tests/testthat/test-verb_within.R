@@ -6,7 +6,7 @@ all_distances <- function(x, y) {
 test_that("neighbours_within() finds all pairs within the radius", {
   skip_if_not_installed("Matrix")
   for (d in c(1, 2, 5)) for (self in c(TRUE, FALSE)) withr::with_seed(d, {
-    x <- matrix(sample(0:6, 120 * d, TRUE) / 10, 120) # distances that are equal to the radius
+    x <- matrix(sample(0:6, 120 * d, TRUE) / 10, 120) # some distances equal the radius
     y <- if (self) x else matrix(runif(30 * d), 30)
     distance <- all_distances(x, y)
     for (radius in c(0, 0.1, 0.3, 10)) {
