@@ -2,8 +2,8 @@
 
 #' Covariance functions
 #'
-#' Covariance functions of a Gaussian process, for [gp()]. They can be added and multiplied: `matern(3/2) + nugget()`,
-#' `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
+#' Covariance functions of a Gaussian process, for [gp()]. Covariances can be added and multiplied: `matern(3/2) +
+#' nugget()`, `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
 #'
 #' In the table, h is the distance of two points, v the variance and r the range:
 #'
@@ -97,7 +97,7 @@
 #'   preserves digits in float32.
 #' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
 #'   used as `1 * covariance(formula)`.
-#' @param positive names of the parameters that must stay positive: they are optimised on a log scale.
+#' @param positive names of the parameters that must stay positive; these parameters are optimised on a log scale.
 #'
 #' @return An object of class `kernops_covariance`.
 #' @section Errors: class `kernops_input_error` for invalid parameters.

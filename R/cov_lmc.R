@@ -1,7 +1,7 @@
 #' Linear model of coregionalisation
 #'
-#' The covariances and cross-covariances of several variables, for cokriging by [gp()]: `gp(cbind(a, b) ~ 1, data,
-#' ~ x + y, lmc(matern(3/2), nugget()))`.
+#' Makes a model of the covariances and cross-covariances of several variables, for cokriging by [gp()]: `gp(cbind(a, b)
+#' ~ 1, data, ~ x + y, lmc(matern(3/2), nugget()))`.
 #'
 #' @param ... the structures: [covariance_functions], such as `spherical()`, the product `exponential(dims = 1:2) *
 #'   matern(dims = 3)` or, for a field of several scales with common proportions, `exponential() + spherical()`.
@@ -15,9 +15,9 @@
 #' @param cross_nugget whether the nuggets of the variables at a location are correlated. By default they are
 #'   independent, unless the given matrix of the nugget has entries off its diagonal.
 #'
-#' @details The covariance of variable i at a point and variable j at another one at the distance h is the sum over the
-#'   structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the coregionalisation matrix
-#'   \eqn{B_u} is positive semi-definite (Goulard and Voltz 1992). With a single structure this is the separable
+#' @details The covariance of variable i at a point and variable j at another point at the distance h is the sum over
+#'   the structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the coregionalisation matrix
+#'   \eqn{B_u} is positive semi-definite (Goulard and Voltz 1992). With a single structure, the model is the separable
 #'   (intrinsic) model of coregionalisation. The matrices are estimated by their Cholesky factors, so that they are
 #'   valid at each step.
 #'
@@ -41,7 +41,8 @@
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
 #'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` are those of these parameters.
-#'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each.
+#'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each
+#'     variable.
 #'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
 #'     `cov = "variables"` there are also the covariances of the errors of each pair of variables at the same point, in
 #'     columns such as `cov.zinc.lead`; `cov = TRUE` is the joint matrix of all predictions, with the points of the

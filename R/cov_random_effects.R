@@ -3,8 +3,8 @@
 #' Random effects
 #'
 #' Random effects of the levels of a factor, which are independent from level to level, as terms of the covariance of
-#' [gp()]. In the formula of `gp()`, random effects are written as in package lme4: `y ~ x + (1 | site)` has a random
-#' intercept for each site, in addition to the field. `random_effect()` is the same term with given values for its
+#' [gp()]. In the formula of [gp()], random effects are written as in package lme4: `y ~ x + (1 | site)` has a random
+#' intercept for each site, in addition to the field. `random_effect()` makes the same term with given values of its
 #' parameters.
 #'
 #' @param effect a one-sided formula:

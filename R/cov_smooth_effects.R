@@ -3,9 +3,9 @@
 
 #' Smooths
 #'
-#' Smooth functions of covariates, with the bases and the penalties of package mgcv, as terms of [gp()]: `y ~ z + s(x)`
+#' Smooth functions of covariates, with the bases and the penalties of package mgcv, are terms of [gp()]: `y ~ z + s(x)`
 #' has a smooth function of x in addition to the field, and `y ~ te(x, z)` has a smooth function of two variables in
-#' different units. `smooth_effect()` is the same term with given values of its variances.
+#' different units. `smooth_effect()` makes the same term with given values of its variances.
 #'
 #' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")`, `~ s(x, z)` or `~ te(x, z)`: see
 #'   [mgcv::s()], [mgcv::te()] and [mgcv::t2()]. With several variables, `zinc ~ s(x)` is a smooth for the variable zinc

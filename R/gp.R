@@ -15,14 +15,14 @@
 #' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each
 #' observation is conditional on its m nearest neighbours among the previous observations. Nearest means most
 #' correlated: see [gp_neighbours()]. For a covariance with a user-defined formula, neighbours are ranked by the
-#' correlation itself: among all earlier observations if there are at most 2000 observations, otherwise among the
-#' nearest 4 m earlier observations. Each evaluation of the likelihood takes time proportional to n m^3 and memory
-#' proportional to n m. The gradient is exact, and the search uses the expected information (Guinness 2021). The
-#' approximation is good if near observations screen off distant ones: for covariances that decrease with the distance,
-#' in few dimensions. If the estimated ranges change which observations are nearest, the neighbours are computed again
-#' and the search continues. The trend is estimated by generalised least squares of the approximate density. `print()`
-#' shows the number of neighbours, the ordering, and the change of the log-likelihood at the estimates if the number of
-#' neighbours were doubled; with more than 100,000 observations, this change is estimated from 100,000 of them.
+#' correlation itself: among all earlier observations if there are at most 2000 observations, otherwise among the 4 m
+#' nearest of these. Each evaluation of the likelihood takes time proportional to n m^3 and memory proportional to n m.
+#' The gradient is exact, and the search uses the expected information (Guinness 2021). The approximation is good if
+#' near observations screen off distant ones: for covariances that decrease with the distance, in few dimensions. If the
+#' estimated ranges change which observations are nearest, the neighbours are computed again and the search continues.
+#' The trend is estimated by generalised least squares of the approximate density. `print()` shows the number of
+#' neighbours, the ordering, and the change of the log-likelihood at the estimates if the number of neighbours were
+#' doubled; with more than 100,000 observations, this change is estimated from 100,000 of them.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. The default is 2
 #' m observations; this number is doubled, up to 240, as long as doubling decreases the standard errors at 200 sites of
@@ -71,9 +71,9 @@
 #' conditional standard deviations s given their neighbours and s480 given 480 neighbours. The expected difference
 #' depends on the spacing of all observations: if the noise is much smaller than the variance of a smooth field, more
 #' observations in the same region require more neighbours. `print()` names the method and the number of neighbours. A
-#' number of neighbours that the user gives is kept, and there is no comparison with `backend = "cuda"`. `"vif"` takes
-#' about 80 bytes for each observation and inducing point, and is a candidate for up to 2e8 / `inducing` observations
-#' (one million by default).
+#' number of neighbours that the user gives is kept, and there is no comparison with `backend = "cuda"`. `"vif"` uses
+#' about 80 bytes of memory for each pair of an observation and an inducing point, and is a candidate for up to 2e8 /
+#' `inducing` observations (one million by default).
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend describe the transformed response (lognormal and trans-Gaussian kriging); the
@@ -94,9 +94,9 @@
 #' With `group`, the fields of different groups, such as days, are independent and have the same parameters
 #' (replicates). All groups share the trend; to give each group a separate constant, add the grouping factor to the
 #' formula. With a known trend, the log-likelihood is the sum of the log-likelihoods of the groups. The exact method
-#' factorises the covariance matrix of each group: with g groups of equal size, time is proportional to n^3 / g^2 and
-#' memory to n^2 / g, and `method = "auto"` is exact if the squared numbers of observations of the groups add up to less
-#' than the square of `exact_limit`. Neighbours, for `"vecchia"` and in local kriging, belong to the same group.
+#' factorises the covariance matrix of each group: with g groups of equal size, the time is proportional to n^3 / g^2
+#' and the memory to n^2 / g. `method = "auto"` is exact if the squared numbers of observations of the groups add up to
+#' less than the square of `exact_limit`. Neighbours, for `"vecchia"` and in local kriging, belong to the same group.
 #' Predictions require the group of each new point. For a group without observations, the prediction is the trend, with
 #' the variance of the field. An intrinsic model needs a constant for each group in the trend.
 #'
@@ -136,17 +136,17 @@
 #' @section Several observations at a location:
 #' If there are at most 0.6 times as many distinct locations as observations, the exact method replaces the observations
 #' at each location by one row: their weighted mean and the variation within the location. This is exact, even with
-#' weights, known noise and covariates that differ within a location; the time of a likelihood is that of the locations.
-#' With known noise and a nugget, each location has one row for each pair of noise variance and weight. `method =
-#' "auto"` counts these rows.
+#' weights, known noise and covariates that differ within a location; the time of a likelihood depends on the number of
+#' locations. With known noise and a nugget, each location has one row for each pair of noise variance and weight.
+#' `method = "auto"` counts these rows.
 #'
 #' @section Tables that do not fit into memory:
-#' `data` may be a table that [gp_table()] describes: in a database, of dbplyr or Arrow, a CSV or Parquet file, an HDF5
-#' matrix, or a function that reads chunks. The table is read twice. The first pass draws a sample of 65,536 rows, from
-#' which the design of the trend is made: `scale(x)` and the knots of a spline refer to this sample, but the levels of
-#' factors are those of all rows. The second pass sorts all rows into cells, which are boxes of a k-d tree with about
-#' 65,536 rows each. The cells are files in the work directory (`workdir` of [gp_control()]) and take about 250 bytes
-#' for each row with 30 neighbours.
+#' `data` may be a table that [gp_table()] describes: a table in a database, a table of dbplyr or Arrow, a CSV or
+#' Parquet file, an HDF5 matrix, or a function that reads chunks. The table is read twice. The first pass draws a sample
+#' of 65,536 rows, from which the design of the trend is made: `scale(x)` and the knots of a spline refer to this
+#' sample, but the levels of factors are those of all rows. The second pass sorts all rows into cells, which are boxes
+#' of a k-d tree with about 65,536 rows each. The cells are files in the work directory (`workdir` of [gp_control()])
+#' and take about 250 bytes for each row with 30 neighbours.
 #'
 #' The fit is Vecchia's approximation with an ordering that depends on the cells alone. Each cell has a maximum-minimum
 #' distance ordering. The first 1024 points of each cell come first, in a common maximum-minimum distance ordering; all
@@ -169,8 +169,8 @@
 #' from the joint distribution of new points given the observations around them. A fit of a table has one Gaussian
 #' response with a trend, `weights`, known noise and priors, by ML or REML, or with given parameters. Groups, random
 #' effects, smooths, families, transformations and several responses are errors, and so are methods that need all
-#' observations at once, such as [plot()][plot.gp] and [gp_cv()]. Missing values are omitted, or an error with
-#' `na.fail`. A fit needs the files in its work directory: without `workdir`, a saved fit cannot predict in another
+#' observations at once, such as [plot()][plot.gp] and [gp_cv()]. Rows with missing values are omitted, or are an error
+#' with `na.fail`. A fit needs the files in its work directory: without `workdir`, a saved fit cannot predict in another
 #' session.
 #'
 #' @section Spatial objects:
@@ -201,12 +201,12 @@
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about spatial
 #'   objects; or a table that is read in chunks, such as the path of a file or a result of [gp_table()].
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as `c("x",
-#'   "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial objects,
-#'   which contain coordinates, nor if no term of the covariance is a field. A covariance in this position is then used
-#'   as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the mean and the
-#'   standard deviation of the fitted data, at new points as well. In a formula or a data frame, dates, times and
-#'   durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
-#'   unit: see the section about classes of new data in [predict()][predict.gp].
+#'   "y")`, or a matrix with one row for each observation and any number of columns. `coords` are not needed for spatial
+#'   objects, which contain coordinates, or if no term of the covariance is a field. A covariance in this position is
+#'   then used as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the
+#'   mean and the standard deviation of the fitted data, at new points as well. In a formula or a data frame, dates,
+#'   times and durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in
+#'   their unit: see the section about classes of new data in [predict()][predict.gp].
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors. For several responses, a linear model of coregionalisation, [lmc()];
 #'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is converted by [as_gp()].
@@ -228,13 +228,13 @@
 #'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process.
 #'   `coef(fit, "transform")` returns the parameter. See the section about transformations.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
-#'   suitable if the variance of the field is not much larger than that of the noise: if their ratio exceeds about 1e6
-#'   divided by the number of observations, rounding errors hide the optimal variance and range. If rounding errors
-#'   would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and reports this (a message of
-#'   class `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances of each
-#'   observation and its neighbours and of the results computed from these covariances, also in predictions; sums over
-#'   observations are float64. The noise variance must then be more than about 1e-5 times the variance of the field. On
-#'   the CPU `"vecchia"` always computes in float64.
+#'   suitable if the variance of the field is not much larger than that of the noise: if the ratio of these variances
+#'   exceeds about 1e6 divided by the number of observations, rounding errors hide the optimal variance and range. If
+#'   rounding errors would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and reports this
+#'   (a message of class `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances
+#'   of each observation and its neighbours and of the results computed from these covariances, also in predictions;
+#'   sums over observations are float64. The noise variance must then be more than about 1e-5 times the variance of the
+#'   field. On the CPU `"vecchia"` always computes in float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
 #'   `"vecchia"` are split over all GPUs of the option; the first one finds neighbours. `"cpu"`, or `"auto"`: a GPU, if
@@ -303,8 +303,8 @@
 #'
 #' @section Saved fits:
 #' A saved fit does not contain the factor of the covariance matrix of the exact method, which is computed again when it
-#' is first needed. A fit made on a GPU may be read on another machine. Its GPU data are computed again when they are
-#' needed, on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
+#' is first needed. A fit made on a GPU may be read on another machine. Data that were stored on the GPU are computed
+#' again when they are needed, on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
 #'
 #' @references
 #' Box, G. E. P. and Cox, D. R. (1964) An analysis of transformations. *Journal of the Royal Statistical Society, Series

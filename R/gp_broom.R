@@ -1,11 +1,12 @@
 #' Tables of a Gaussian process fit, for broom and emmeans
 #'
-#' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom. With package
-#' emmeans, `emmeans()` gives marginal means of the trend on the scale of the linear predictor; `type = "response"`
-#' gives marginal means of the response, by the inverse of the link of a [family][gp_families] or of the transformation
-#' of [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance accept fits as models:
-#' `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and `r2()` of
-#' performance are on the scale of the residuals, which is that of the logarithm for `log(y) ~ x`.
+#' Return the parameters, a summary and the observations of a fit as tables, by methods of the generic functions
+#' `tidy()`, `glance()` and `augment()` of packages generics and broom. With package emmeans, `emmeans()` gives marginal
+#' means of the trend on the scale of the linear predictor; `type = "response"` gives marginal means of the response, by
+#' the inverse of the link of a [family][gp_families] or of the transformation of [gp()]. Differences on the scale of
+#' the linear predictor are then shown as ratios, such as odds ratios. Packages insight and performance accept fits as
+#' models: `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and
+#' `r2()` of performance are on the scale of the residuals, which is that of the logarithm for `log(y) ~ x`.
 #' `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while [deviance()][gp_methods] is minus
 #' twice the log-likelihood. `DHARMa::simulateResiduals()` simulates new responses given the field of the data, or with
 #' `conditional = FALSE` given the model; `refit = TRUE` is an error.

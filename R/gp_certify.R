@@ -33,9 +33,9 @@
 #' from the exact distribution (Schaefer, Katzfuss and Owhadi 2021). This trace is of second order in A - I, and
 #' stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) estimates it from normal random vectors. For each random
 #' vector, a Gauss rule gives a lower bound and a Gauss-Radau rule an upper bound (Golub and Meurant 2010). The interval
-#' from the mean over the random vectors is conservative: it is computed for the widest distribution with the same trace
-#' and the same largest eigenvalue (Szekely and Bakirov 2003). Bounds for the eigenvalues of A come from the same random
-#' vectors (Kuczynski and Wozniakowski 1992).
+#' from the mean over the random vectors is conservative, since it is computed for the widest distribution with the same
+#' trace and the same largest eigenvalue (Szekely and Bakirov 2003). Bounds for the eigenvalues of A come from the same
+#' random vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The check takes the time of 6 to 20 products with S, which is proportional to n^2. On a CPU, this is about the time
 #' of the fit for 10,000 observations, and less for fewer. For 30,000 observations, the check takes 13 times as long as
@@ -49,8 +49,8 @@
 #'
 #' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
 #' the exact ones by at most 0.1 exact standard errors (the root of the mean square over the sites), standard errors by
-#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; it is called fair if the differences
-#' are at most five times these limits, otherwise poor.
+#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; the approximation is called fair if
+#' the differences are at most five times these limits, otherwise poor.
 #'
 #' @return A list of class `gp_certificate`:
 #'   * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and

@@ -8,8 +8,8 @@
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (or for
 #'   each row of the data, including rows that were not used). Labels are matched by value. With several variables, a
 #'   fold contains all variables of its rows.
-#' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
-#'   error if the fit used `estimate = "none"`.
+#' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. `refit = TRUE`
+#'   is an error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.
 #' @details Folds are predicted independently: with package future.apply, they run under any `future::plan()`, on the
 #'   cores of this machine or on other machines. For `method = "vecchia"`, leave-one-out uses the inverse of the
@@ -31,9 +31,10 @@
 #'   as the only one of its group, the prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores the
 #'   observation. Levels of a [random_effect()] and groups without other observations are predicted from the
 #'   distribution of new levels.
-#' @section Conditions: warnings and errors name the fold in which they occur. They have the classes of their causes,
-#'   and warnings also `kernops_fold_warning`. A warning of class `kernops_unknown_fold` names the folds whose
-#'   predictions are `NA`. If a process of `future::plan()` dies, the error has class `kernops_worker_error`.
+#' @section Conditions: warnings and errors name the fold in which they occur. The conditions have the classes of their
+#'   causes, and warnings have the additional class `kernops_fold_warning`. A warning of class `kernops_unknown_fold`
+#'   names the folds whose predictions are `NA`. If a process of `future::plan()` dies, the error has class
+#'   `kernops_worker_error`.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.
 #'

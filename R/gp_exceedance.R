@@ -1,7 +1,7 @@
 #' Area where a field exceeds thresholds
 #'
-#' Predicts the area where the field exceeds each threshold, for new points or cells with known areas, in total or by
-#' regions: the expected area with its standard error and interval.
+#' Predicts the area where the field exceeds each threshold, with its standard error and interval, for new points or
+#' cells with known areas, in total or by regions.
 #'
 #' @inheritParams predict.gp
 #' @param object a fit of [gp()] for one variable.
@@ -16,7 +16,7 @@
 #'   call.
 #'
 #' @details The expected area is the sum of the areas times the probabilities of exceedance, without a Monte Carlo
-#'   error. The standard error and the interval depend on the joint distribution of all points: they are computed from
+#'   error. The standard error and the interval depend on the joint distribution of all points: both are computed from
 #'   the areas in `nsim` joint draws, like those of [simulate()][simulate.gp]; memory does not grow with `nsim`. With a
 #'   thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by `method =
 #'   "vecchia"` is drawn by a sparse factor, a million cells are feasible.

@@ -22,7 +22,7 @@
 #'   * `negative_binomial()`, with the link `"log"`: counts. Its parameter is `theta`.
 #'   * `Gamma(link = "log")`: positive numbers. Its parameter is `shape`; the variance is \eqn{\mu^2 / shape}.
 #'   * `student()`, with the link `"identity"`: numbers with outliers. Its parameters are `df` and `scale`.
-#'   * `tweedie()`, with the link `"log"`: numbers of at least 0, of which some are 0, such as catches and rainfall. Its
+#'   * `tweedie()`, with the link `"log"`: non-negative numbers, some of which are 0, such as catches and rainfall. Its
 #'     parameters are `power` and `dispersion`.
 #'
 #' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
@@ -40,8 +40,8 @@
 #' and [smooth_effect()]. For a generalised linear mixed model without a field, the effect is the covariance: `gp(count
 #' ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
 #'
-#' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation:
-#' overdispersion. The default covariance of a family has none: presence and absence do not determine it.
+#' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation
+#' (overdispersion). The default covariance of a family has none: presence and absence do not determine it.
 #'
 #' @section Method:
 #' The mode of the process given the data is found by Newton's method, and the likelihood is that of the normal
@@ -111,9 +111,9 @@
 #'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
 #'     given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are available on both
 #'     scales, see [predict()][predict.gp].
-#'   * [simulate()][simulate.gp] draws new responses of the observations, a data frame as of [stats::simulate()]. With
-#'     `newdata`, it draws the linear predictor at new points; with `type = "response"`, the inverse link of the linear
-#'     predictor; and with `noise = TRUE`, new observations.
+#'   * [simulate()][simulate.gp] draws new responses of the observations and returns a data frame, as
+#'     [stats::simulate()] does. With `newdata`, it draws the linear predictor at new points; with `type = "response"`,
+#'     the inverse link of the linear predictor; and with `noise = TRUE`, new observations.
 #'   * `family()` has the link functions, the variance and the deviance, as a family of [glm()].
 #'   * [gp_cv()] predicts each observation from all others, by the cavity distribution of the Laplace approximation.
 #'

@@ -6,9 +6,9 @@
 #'
 #' @param formula a string: the log density of one observation, with all terms that depend on \eqn{\eta} or on
 #'   parameters. Its variables are `y`, the response; `eta`, the linear predictor; `mu`, the inverse link of `eta`; and
-#'   the parameters. It may contain `w`, the prior weight; otherwise weights multiply the log density. [keops_ops()]
-#'   lists the operations: `Softplus(eta)` is accurate where `Log(1 + Exp(eta))` overflows, and `LgammaDiff(a, y)` is
-#'   accurate where differences of `Lgamma()` cancel.
+#'   the parameters. The formula may also contain `w`, the prior weight; otherwise weights multiply the log density.
+#'   [keops_ops()] lists the operations: `Softplus(eta)` is accurate where `Log(1 + Exp(eta))` overflows, and
+#'   `LgammaDiff(a, y)` is accurate where differences of `Lgamma()` cancel.
 #' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a
 #'   log scale.
 #' @param y the kind of responses that the density is for: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"`
@@ -16,9 +16,9 @@
 #'   successes among `w` trials, and responses are those of `binomial()`.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first link in this list that is possible for `y`.
-#' @param information a string with a formula that is required if the log density is not concave in `eta`. Its values
-#'   must be positive, such as the expectation of minus the second derivative; the search for the mode uses them for its
-#'   steps. See [gp_family()].
+#' @param information a string with a formula that is required if the log density is not concave in `eta`. The values of
+#'   this formula must be positive, such as the expectation of minus the second derivative; the steps of the search for
+#'   the mode use these values. See [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, the mean, which must increase with `eta`
 #'   (default: the inverse link); `variance(mu, phi)`, the variance of observations with mean `mu`; `draw(eta, phi)`,

@@ -11,7 +11,7 @@
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
 #'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
 #' @param filename for a fit of a table that is read in chunks, see [gp_table()]: the path of a CSV file to which
-#'   `fitted()` and `residuals()` write a value for each row of the table. Default: they are returned.
+#'   `fitted()` and `residuals()` write a value for each row of the table. Default: the values are returned.
 #' @param cost whether `summary()` includes a table of the time of each part of the fit, in seconds; see the details.
 #' @param ... further fits for `AIC()`, `BIC()` and `anova()`; the other methods have no further arguments.
 #'
@@ -25,10 +25,11 @@
 #'   as next to zero, have standard errors of `NA` and a warning of class `kernops_no_standard_error`; all other
 #'   standard errors are then conditional on the values of these parameters. The standard errors of `summary()` and
 #'   [`tidy()`][gp_broom] are the square roots of the diagonal of `vcov()`. Wald intervals of `confint()` are symmetric
-#'   on the log scale. `residuals()` are the response minus the fitted field, which includes the trend; those of `type =
-#'   "pearson"` are divided by the standard deviation of the noise, `NA` where there is no noise. `summary()` names
-#'   pairs of terms that the data hardly tell apart, such as a smooth of a coordinate and a field along the same
-#'   coordinate: the data determine the sum of the two terms, but their errors have a correlation below -0.9.
+#'   on the log scale. `residuals()` are the response minus the fitted field, which includes the trend; with `type =
+#'   "pearson"`, residuals are divided by the standard deviation of the noise, and are `NA` if there is no noise.
+#'   `summary()` names pairs of terms that the data hardly tell apart, such as a smooth of a coordinate and a field
+#'   along the same coordinate: the data determine the sum of the two terms, but their errors have a correlation below
+#'   -0.9.
 #'
 #'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
@@ -51,9 +52,9 @@
 #'   estimated trend coefficients.
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
-#'   them by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The test
-#'   is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit has
-#'   additional variances, these are 0 in the smaller fit, on the boundary of the parameter space: the test is then
+#'   the fits by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The
+#'   test is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit
+#'   has additional variances, these are 0 in the smaller fit, on the boundary of the parameter space: the test is then
 #'   conservative, as a note in the output says. If the fits differ only by one such variance, the p-value is half the
 #'   given one (Self and Liang 1987). Restricted likelihoods are comparable if the trends span the same space, in any
 #'   parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()` reports:

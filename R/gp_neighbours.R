@@ -25,7 +25,7 @@
 #' Neighbours are exact: the result is the same as that of a search through all pairs, where points at equal distance
 #' are sorted by their positions in the ordering. The time is proportional to n log n for a few coordinates
 #' (bench/neighbours.R): a million points in the plane take some seconds. The number of threads is the option
-#' `kernops.threads`; it has no effect on the result.
+#' `kernops.threads`, which has no effect on the result.
 #'
 #' The covariance is represented by a distance as follows. The squared distance of a term with a range is the scaled one
 #' in the formula of the covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances are added. In a

@@ -13,7 +13,8 @@
 #'   (standardised errors against normal quantiles) and `"map"` (standardised errors at their points); `autoplot()`
 #'   draws one of these panels.
 #' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
-#'   one, along each of its directions. The model is also drawn over clouds and over directional and robust variograms.
+#'   variogram, along each direction of the empirical variogram. The model is also drawn over clouds and over
+#'   directional and robust variograms.
 #' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param newdata new points with covariates, such as a grid, to draw maps of a fit whose trend has covariates: a data
 #'   frame, or points or a map of sf, stars, terra or sp. `which` is then `"field"` (the default), `"se"`, quantiles and

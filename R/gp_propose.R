@@ -40,8 +40,8 @@
 #'   central differences of sixth order. Searches are quasi-Newton steps in the box (`"L-BFGS-B"` of [stats::optim()]).
 #'
 #'   The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
-#'   2010): each is taken as observed with its predicted mean before the next one is proposed. The factor of the
-#'   covariance matrix grows by a row for each point.
+#'   2010): each point is treated as observed, with the predicted mean as its value, before the next point is proposed.
+#'   The factor of the covariance matrix grows by a row for each point.
 #'
 #' @return A data frame with a row for each proposal: its coordinates, `mean` and `se` of the field there, given the
 #'   observations and the earlier proposals, and the value of the `criterion`.

@@ -11,8 +11,8 @@
 #' @param ... must be empty.
 #'
 #' @details The standard errors are those of the difference of an effect and its prediction, including the uncertainty
-#'   of the trend; the parameters of the covariance are treated as known. lme4 treats the trend as known, too: its
-#'   standard errors are the square roots of `condVar`. Effects and standard errors are the same as those of
+#'   of the trend; the parameters of the covariance are treated as known. lme4 treats the trend as known, too; the
+#'   standard errors of lme4 are the square roots of `condVar`. Effects and standard errors are the same as those of
 #'   [predict()][predict.gp] with this effect as the only one of its `terms`; `predict()` also predicts effects of new
 #'   levels and times. With a [family][gp_families], effects are on the scale of the link, and the Laplace approximation
 #'   is the distribution given the data.

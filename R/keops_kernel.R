@@ -11,7 +11,7 @@
 #' operators `+`, `-`, `*`, `/`, `^` and `|` (the dot product), comparisons, numbers (also `Inf`, `NaN` and `pi`) and
 #' the declared variables, with R's operator precedence. `Grad(f, v, e)` is the gradient of `f` with respect to the
 #' variable `v`, applied to `e`; `f` may be a reduction. `Let(a, f, h)` is `h` with the name `a` for the expression `f`;
-#' several names, as in `Let(a, f, b, g, h)`, may refer to earlier ones. Positions inside a formula (`Elem`, `Extract`)
+#' several names, as in `Let(a, f, b, g, h)`, may refer to earlier names. Positions inside a formula (`Elem`, `Extract`)
 #' are counted from 0, as in 'KeOps'; positions in results are counted from 1.
 #'
 #' | reduction | result for each row |
@@ -21,7 +21,7 @@
 #' | `SumSoftMaxWeight(f, w, axis)` | the mean of w, weighted by exp(f) |
 #' | `Max_SumShiftExp(f, axis)`, `Max_SumShiftExpWeight(f, w, axis)` | the largest value m of f, then the sum of exp(f - m) (times w) |
 #' | `Min`, `Max` | the extreme value of each entry; `NaN` takes precedence; `Inf`, `-Inf` for no values |
-#' | `ArgMin`, `ArgMax` | its position, the lowest one in case of ties; `NA` for no values |
+#' | `ArgMin`, `ArgMax` | the position of the extreme value, the lowest position in case of ties; `NA` for no values |
 #' | `Min_ArgMin`, `Max_ArgMax` | the values, then the positions |
 #' | `KMin(f, K, axis)`, `ArgKMin`, `KMin_ArgKMin` | the K smallest values in ascending order (for a vector f, its entries together), their positions, or both; `NaN` comes last; `Inf` and `NA` if there are fewer than K values |
 #' | `KMax(f, K, axis)`, `ArgKMax`, `KMax_ArgKMax` | the K largest values in descending order, likewise |
@@ -52,8 +52,8 @@
 #' @param accumulator for `precision = "float32"`: `"float64"` adds every term of sums as a double (also inside
 #'   `LogSumExp`, `SumSoftMaxWeight`, `Mean` and `Var`, and in products), so that a sum is exact to the last bits of its
 #'   float32 terms, in at most twice the time. `"auto"` accumulates in `precision`. The order of the terms is that of
-#'   `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of about
-#'   one; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more digits
+#'   `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of about one
+#'   unit; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more digits
 #'   use `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
@@ -67,9 +67,9 @@
 #'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
 #'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
 #'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
-#'     of size 1, or missing ones, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches B1 x
-#'     B2. A gradient has the shape of its variable: a variable used for several batches receives the sum over these
-#'     batches.
+#'     of size 1, or missing dimensions, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches
+#'     B1 x B2. A gradient has the shape of its variable: a variable used for several batches receives the sum over
+#'     these batches.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
 #'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.
@@ -104,8 +104,8 @@
 #'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
 #'     the last place of `precision`; `BesselK`, `Matern` and related functions of one order for all pairs differ by at
 #'     most 4 units, and a derivative with respect to the order by at most 4 units in the last place of its terms;
-#'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order: it differs
-#'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
+#'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order. The sum
+#'     differs by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.
 #'
 #' Therefore a sum whose terms cancel, and any formula that uses it, may differ in all digits: in this case subtract a
 #' common value from the points, or use `precision = "float64"`. Positions (`ArgMin`, `ArgKMin`) may differ if values
@@ -114,7 +114,7 @@
 #' @section Errors:
 #' A formula may be nested as deeply as R's C stack allows, at most 2000 levels, and may have at most 1,048,576 parts,
 #' including the parts of its derivatives. A larger formula is an error; Ctrl-C interrupts the compilation of a long
-#' one.
+#' formula.
 #'
 #' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under the position
 #' of the mistake; invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's

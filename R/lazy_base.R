@@ -7,11 +7,11 @@
 #' matrices without storing the matrices. For all other arguments, R's own functions are called.
 #'
 #' @section Functions that need the stored matrix: `eigen()`, `svd()`, `qr()`, `chol()`, `apply()`, `scale()`, `dist()`,
-#'   `kmeans()`, `prcomp()` and others first convert K to an ordinary matrix. This works for up to `1e7` entries (80
-#'   MB), or as many as the option `kernops.dense_entries` allows; for more entries, these functions stop with an error
-#'   that names an alternative. An explicit `as.matrix(K)` always makes the matrix. `RSpectra::eigs_sym(K, k)`, `eigs()`
-#'   and `svds()` have methods for symbolic matrices, which compute the largest eigenvalues or singular values from
-#'   products with K.
+#'   `kmeans()`, `prcomp()` and others first convert K to an ordinary matrix. These functions accept up to `1e7` entries
+#'   (80 MB), or as many as the option `kernops.dense_entries` allows; for more entries, they stop with an error that
+#'   names an alternative. An explicit `as.matrix(K)` always makes the matrix. `RSpectra::eigs_sym(K, k)`, `eigs()` and
+#'   `svds()` have methods for symbolic matrices, which compute the largest eigenvalues or singular values from products
+#'   with K.
 #'
 #' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot be symbolic: write `if_else(condition, a,
 #'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.

@@ -7,7 +7,7 @@
 #' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. The matrix may be restricted by
 #'   [with_ranges()].
 #' @param b the right-hand side: a vector, a matrix with a row for each point, an array n x p x B of batches, or a
-#'   [gpu_matrix()]; it may be complex.
+#'   [gpu_matrix()]. The numbers may be complex.
 #' @param lambda a number added to the diagonal of K, or one number for each point.
 #' @param precond the preconditioner, as in [kernel_solve()]. `"auto"` chooses a preconditioner according to the matrix:
 #'   pivoted Cholesky if a few columns explain the matrix up to a small part of `lambda`, otherwise Vecchia's

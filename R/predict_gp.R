@@ -1,7 +1,7 @@
 #' Predictions of a Gaussian process
 #'
-#' Kriging predictions, their standard errors, intervals, quantiles and probabilities, at points or for means over
-#' blocks and polygons, from all observations or from the nearest ones.
+#' Computes kriging predictions with standard errors, intervals, quantiles and probabilities, at points or for means
+#' over blocks and polygons, from all observations or from the nearest ones.
 #'
 #' @param object a fit of [gp()].
 #' @param newdata new points and covariates: a data frame; points or a map of sf, stars, terra or sp, see [gp()];
@@ -23,7 +23,7 @@
 #' @param se how the standard errors of an exact or iterative fit are computed: `"exact"` solves a system for each
 #'   point; `"local"` conditions each point on its nearest observations, as `method = "vecchia"` of [gp()] does. This is
 #'   an approximation for many points: the time per point does not depend on the number of observations.
-#' @param nmax,maxdist local kriging as of package gstat: a point is predicted from its `nmax` nearest observations
+#' @param nmax,maxdist local kriging, as in package gstat: a point is predicted from its `nmax` nearest observations
 #'   whose distance is at most `maxdist`. Nearest refers to the distance in the units of the coordinates, or in km for
 #'   great-circle distances. The trend is estimated from the same observations, by generalised least squares, unless its
 #'   coefficients are known; if there are too few observations to estimate the trend, the result is `NA`. By default,
@@ -159,13 +159,13 @@
 #'   not enough, and if doubling the number of neighbours then changes predictions at 200 sites less (see
 #'   [gp_control()]). The factor of the field then takes about as long as the fit, and 5 kB of memory for each
 #'   observation. With more than 500,000 observations and up to three coordinates, points are then predicted cell by
-#'   cell, as by fits of tables (see below), from a copy of the observations in temporary files: a prediction does not
-#'   depend on other new points. Sums, covariances and draws still come from the joint distribution given the
-#'   observations; the covariance matrix of points has the variances of the predictions by cells.
+#'   cell, as for fits of tables (see the section about these), from a copy of the observations in temporary files. Such
+#'   a prediction does not depend on other new points. Sums, covariances and draws still come from the joint
+#'   distribution given the observations; the covariance matrix of points has the variances of the predictions by cells.
 #'
-#'   Where new points are conditioned on noisy observations themselves, the conditioning set of a new point has all of
-#'   its nearest observations and, in addition, up to 30 earlier new points: fewer observations would make the standard
-#'   errors of dense new points too small.
+#'   If new points are conditioned on noisy observations instead of the field, the conditioning set of a new point has
+#'   all of its nearest observations and, in addition, up to 30 earlier new points: fewer observations would make the
+#'   standard errors of dense new points too small.
 #'
 #' @section Fits of tables: Predictions of a fit of a table, see [gp_table()], are made cell by cell. A cell has about
 #'   65,536 observations. New points in a cell, or nearest to it, are conditioned on values of the field at observations

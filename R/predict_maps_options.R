@@ -11,9 +11,9 @@
 #'         zones = NULL, nodes = 1e4, nsim = 1000, window = 2e5, wopt = list())}
 #'
 #' @section Arguments:
-#' * `object`: a fit of [gp()], also of a table that is read in chunks, see [gp_table()].
-#' * `newdata`: a `SpatRaster` of terra, also of several files; a map of stars, such as the proxy of
-#'   `stars::read_stars(proxy = TRUE)`, on a regular grid; or a list of these, which are tiles of one map.
+#' * `object`: a fit of [gp()], including fits of tables that are read in chunks, see [gp_table()].
+#' * `newdata`: a `SpatRaster` of terra, which may have several files; a map of stars, such as the proxy of
+#'   `stars::read_stars(proxy = TRUE)`, on a regular grid; or a list of such maps, which are tiles of one map.
 #' * `...`: arguments of [predict()][predict.gp], such as `what = c("fit", "se.fit")` for the layers.
 #' * `filename`: the file of the result, in a format that terra writes. The file of tiles is a virtual raster,
 #'   `map.vrt`, with the files `map_1.tif`, `map_2.tif`, ... of the tiles. By default, the result is in a temporary file
@@ -52,13 +52,13 @@
 #' @section Means and totals over zones: With `zones`, the result is a list of the map, `fit`, and of a data frame,
 #'   `zones`, with the columns `zone` (the value or label of the layer, or the number of the polygon), `quantity`,
 #'   `area`, `fit`, `se.fit`, `lwr` and `upr`. Each zone has a row for the `"mean"` of the field over its predicted
-#'   cells, one for the `"total"`, which is the mean times the area, and one for the area above each threshold of
+#'   cells, a row for the `"total"`, which is the mean times the area, and a row for the area above each threshold of
 #'   `above`, such as `"above500"`. Areas are in square kilometres for longitude and latitude, otherwise in squared
 #'   units of the coordinates. `lwr` and `upr` are the limits of intervals of probability `level`.
 #'
-#'   Means, totals and expected areas are sums over all cells. Their standard errors are those of the joint distribution
-#'   of the cells: of totals as by `sums` of [predict()][predict.gp], of areas of exceedance from `nsim` joint draws of
-#'   the field as by [gp_exceedance()]. In zones with more than `nodes` cells, variances are estimated from two random
+#'   Means, totals and expected areas are sums over all cells. Standard errors follow from the joint distribution of the
+#'   cells: for totals as with `sums` of [predict()][predict.gp], for areas of exceedance from `nsim` joint draws of the
+#'   field, as in [gp_exceedance()]. In zones with more than `nodes` cells, variances are estimated from two random
 #'   cells in each of up to `nodes / 2` rectangles of cells. With the areas \eqn{A_r}{A} of the rectangles, their
 #'   numbers of cells \eqn{K_r}{K} and the values \eqn{f_r}{f} and \eqn{g_r}{g} of the two cells, the variance of a
 #'   total is estimated by \deqn{Cov(\sum_r A_r f_r, \sum_r A_r g_r) + Var(\sum_r A_r (f_r - g_r) / \sqrt{2

@@ -5,9 +5,9 @@
 #'
 #' A segment is reduced as a balanced tree: adjacent values are combined, then the adjacent results, and so on. On the
 #' GPU the tree has another shape, which is always the same. The order of the values is preserved, so that the operation
-#' need not be commutative. It must be associative, up to rounding: combining (a, b) with c must give the same result as
-#' combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2 and on 200
-#' random triples of both signs; the triples are the same in every session.
+#' need not be commutative. The operation must be associative, up to rounding: combining (a, b) with c must give the
+#' same result as combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2
+#' and on 200 random triples of both signs; the triples are the same in every session.
 #'
 #' Several formulas with names define an operation on values of several fields, such as a count with a mean. The formula
 #' of each field contains fields of both values: `a_mean` and `b_n` are the fields `mean` of the first and `n` of the

@@ -4,8 +4,8 @@
 #' plan for any values and any operation.
 #'
 #' @param offsets the positions where the segments begin, counted from 0 and not decreasing; values before the first
-#'   offset are in no segment. A factor or strings in this position are used as `g`. If the argument is not named and
-#'   has as many numbers as there are values, this is an error if the numbers could be groups. If the last element
+#'   offset are in no segment. A factor or strings in this position are used as `g`. To avoid mistakes, an argument
+#'   without a name that has one number for each value is an error if the numbers could be groups. If the last element
 #'   equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment, otherwise the beginning of
 #'   the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.

@@ -57,10 +57,10 @@
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
 #'   than the reduction.
 #' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
-#'   row for each segment: without names, `NaN` for missing results, and for a range the smallest values before the
-#'   largest ones; for several quantiles, the first one of all columns before the second one. A [gpu_matrix()] other
-#'   than `x` is overwritten with the result and returned: its size, precision and GPU must be those that `"gpu"` gives.
-#'   Repeated calls then allocate no memory for results.
+#'   row for each segment. A result on the GPU has no names and has `NaN` for missing results; for a range, the smallest
+#'   values of all columns come before the largest values; for several quantiles, the first quantile of all columns
+#'   comes before the second one. A [gpu_matrix()] other than `x` is overwritten with the result and returned: its size,
+#'   precision and GPU must be those that `"gpu"` gives. Repeated calls then allocate no memory for results.
 #' @param probs probabilities of `"quantile"`.
 #' @param type the type of quantiles, from 1 to 9, as in [quantile()].
 #' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.

@@ -33,9 +33,8 @@
 #'   support, after values on a GPU are copied to the CPU: order statistics other than medians and quantiles, more than
 #'   2^28 values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()] in the precision of `x` (with `empty`, or reduced by the CPU, `float64`): without names, `NaN` for
-#'   missing results, and for a range the smallest values before the largest ones; or a [gpu_matrix()]
-#'   that is overwritten, as in [seg_reduce()].
+#'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`, or if the CPU reduces), without names and with
+#'   `NaN` for missing results, as in [seg_reduce()]; or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range and several quantiles
 #'   have an additional dimension.

@@ -25,9 +25,8 @@
 #'   in double precision, without compensation. More than 2^28 values, or values that do not fit in the memory of the
 #'   GPU together with their results, are processed by the CPU.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for
-#'   a range the smallest values before the largest ones; or a [gpu_matrix()]
-#'   that is overwritten, as in [seg_reduce()].
+#'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`), without names and with `NaN` for missing results,
+#'   as in [seg_reduce()]; or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
 #'   dimension, `c("min", "max")`.

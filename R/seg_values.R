@@ -12,8 +12,8 @@
 #'
 #' The groups `g` are a formula with columns of `x`, such as `~ species + site`; a vector; or a data frame or list of
 #' vectors. Without `g`, the groups of `dplyr::group_by()` are used. Several keys form a group for each combination that
-#' occurs, in the order of the first key, then of the second; a single factor has a group for each level, even if it
-#' does not occur. Rows with a key `NA` are in no group.
+#' occurs, in the order of the first key, then of the second; a single factor has a group for each level, including
+#' unused levels. Rows with a key `NA` are in no group.
 #'
 #' Results by segment have a row for each segment. The first columns are the groups, which keep their classes. Their
 #' names are those of the formula or list, otherwise `group`; there is no such column if segments have no names. Results

@@ -5,7 +5,7 @@
 #' GPU of `op`: data and vectors are copied to it once, and only scalar products of columns are copied back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `var`, whose matrix K is symmetric: both axes have the same
-#'   points. It must act on each column of `var` separately, as products of a kernel of size 1 with `var` do.
+#'   points. The operator must act on each column of `var` separately, as products of a kernel of size 1 with `var` do.
 #' @param var the variable in which `op` is linear: its name, or its position counted from 1, as in [keops_grad()].
 #' @param input a list with a value for each variable of `op`, each of which may be a [gpu_matrix()]. The value of
 #'   `var` is the right-hand side, an n x p matrix; p may differ from the declared size.

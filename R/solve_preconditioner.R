@@ -42,8 +42,8 @@
 #' Woodbury's identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which is
 #' numerically stable.
 #'
-#' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. Its elements
-#'   `rank` and `logdet` are the number of columns and log det P.
+#' @return An object of class `kernel_preconditioner`, for the argument `precond` of [kernel_solve()]. The elements
+#'   `rank` and `logdet` of the object are the number of columns and log det P.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, or if the diagonal of K is not positive.
 #'

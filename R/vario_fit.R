@@ -11,8 +11,8 @@
 #' @param weights the weight of each class of np pairs at the mean distance h: `"np/h^2"`; `"np/gamma^2"` with the
 #'   fitted semivariance, which is the criterion of Cressie (1985) (gstat keeps these weights fixed within each of its
 #'   iterations and therefore has other results); `"np"`; or `"equal"`.
-#' @return The covariance with the estimated values, for [gp()]. Its attribute `"sum_of_squares"` is the weighted sum of
-#'   squares.
+#' @return The covariance with the estimated values, for [gp()]. The attribute `"sum_of_squares"` of the result is the
+#'   weighted sum of squares.
 #' @section Errors and warnings: class `kernops_input_error` for invalid arguments; a warning of class
 #'   `kernops_not_converged` if the search stopped early.
 #' @references Cressie, N. (1985) Fitting variogram models by weighted least squares. *Mathematical Geology* 17,

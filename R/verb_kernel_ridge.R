@@ -5,10 +5,10 @@
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param y the responses: n finite numbers, or an n x p matrix.
-#' @param width the width w of the kernel; with several numbers, one is selected. Default: the median distance between
-#'   points (or between 1,000 evenly spaced rows, if there are more).
-#' @param lambda the penalty, a positive number that is added to the diagonal of the kernel matrix; with several
-#'   numbers, one is selected.
+#' @param width the width w of the kernel, or several widths from which cross-validation selects one. Default: the
+#'   median distance between points (or between 1,000 evenly spaced rows, if there are more).
+#' @param lambda the penalty, a positive number that is added to the diagonal of the kernel matrix, or several numbers
+#'   from which cross-validation selects one.
 #' @param kernel the kernel of two points at distance t: `"gaussian"`, \eqn{\exp(-t^2 / (2 w^2))}; `"exponential"`,
 #'   \eqn{\exp(-t / w)}; `"matern32"`, \eqn{(1 + u) \exp(-u)} with \eqn{u = \sqrt 3 t / w}; `"matern52"`,
 #'   \eqn{(1 + u + u^2 / 3) \exp(-u)} with \eqn{u = \sqrt 5 t / w}.
