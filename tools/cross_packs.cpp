@@ -1,5 +1,6 @@
-// Packs of the baseline against <cmath> in more digits, for a processor on which R does not run: tools/cross compiles
-// this for it and emulates it. `ok NAME` or `failed NAME ...` for each function and type.
+// Compares the functions of baseline SIMD packs with <cmath> in higher precision, for a processor on which R does not
+// run: tools/cross compiles this program and runs it in an emulator. Prints `ok NAME` or `failed NAME ...` for each
+// function and type.
 #include <kernops/simd/math.h>
 
 #include <cstdio>
@@ -30,7 +31,7 @@ template <class T> std::vector<T> arguments() {
   return x;
 }
 
-// Distance in units of the last place of the exact value.
+// The error in units in the last place (ulp) of the exact value.
 template <class T> double ulps(T actual, long double exact) {
   const T expected = T(exact);
   if (actual == expected || (std::isnan(actual) && std::isnan(expected))) return 0;

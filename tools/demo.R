@@ -16,8 +16,8 @@ noise <- 1  # metres
 sampled <- sample(length(truth), 1000)
 measured <- truth[sampled] + rnorm(1000, sd = noise)
 
-# A Gaussian process with the Matern covariance 3/2, which is once differentiable like terrain, and noise; both are
-# estimated.
+# A Gaussian process with noise and a Matern 3/2 covariance, whose fields are once differentiable, as terrain roughly
+# is. All parameters are estimated.
 samples <- data.frame(height = measured, grid[sampled, ])
 time <- seconds(fit <- gp(height ~ 1, samples, ~ north + west, matern(3/2) + nugget()), runs = 1)
 cli::cli_alert_success("likelihood maximised in {round(time, 2)} s")
@@ -66,7 +66,7 @@ bar(misses)
 invisible(dev.off())
 cli::cli_alert_success("picture: {.file demo/volcano.png}")
 
-# ---- Zinc beside the river Meuse: universal kriging with the distance to the river ----
+# ---- Zinc near the river Meuse: universal kriging with the distance to the river ----
 
 if (requireNamespace("sp", quietly = TRUE)) {
   cli::cli_h1("Zinc in the flood plain of the Meuse (sp::meuse), 155 samples, 3103 grid points")

@@ -1,7 +1,7 @@
 # One part of tools/fuzz: `Rscript tools/fuzz.R PART SECONDS SEED` runs tools/fuzzer/PART.R, whose function `run_part()`
-# attacks the package until `there_is_time()` is FALSE. A finding is an error without class kernops_error, a call that
-# takes more than a second of a core, or a value that differs from the oracle in plain R; each finding is a line. The
-# file FUZZ_LAST names the current attack, so that tools/fuzz can name it when R dies.
+# calls the package with such input until `there_is_time()` is FALSE. A finding is an error without class kernops_error,
+# a call that takes more than a second of a core, or a value that differs from the oracle in plain R. Each finding is
+# printed on one line. The file FUZZ_LAST names the current call, so that tools/fuzz can report this call if R dies.
 
 suppressMessages(library(kernops))
 arguments <- commandArgs(TRUE)
@@ -20,7 +20,7 @@ quietly <- \(code) suppressMessages(suppressWarnings(code))
 
 # The error that a call raises, or NULL.
 error_of <- function(call) {
-  # R takes seconds to print many numbers
+  # printing a call with many numbers would take seconds
   tryCatch({
     utils::capture.output(quietly({value <- call(); if (is.object(value)) print(value)}))
     NULL
@@ -37,8 +37,8 @@ attack <- function(label, call) {
   if (!is.null(error) && !inherits(error, "kernops_error")) report_error(label, error)
 }
 
-# The value of `call` must be near that of `oracle`, or the call must be refused if `may_refuse`. A refusal has class
-# kernops_error.
+# Checks that the value of `call` is near the value of `oracle`. If `may_refuse`, the call may instead raise an error of
+# class kernops_error.
 compare <- function(label, call, oracle, tolerance = 1e-8, may_refuse = FALSE) {
   begin_attack(label)
   expected <- quietly(oracle())
@@ -51,7 +51,7 @@ compare <- function(label, call, oracle, tolerance = 1e-8, may_refuse = FALSE) {
   }
 }
 
-# A call that must be refused.
+# Checks that a call raises an error of class kernops_error.
 must_refuse <- function(label, call) {
   begin_attack(label)
   value <- tryCatch(quietly(call()), error = identity)
@@ -60,7 +60,7 @@ must_refuse <- function(label, call) {
 }
 
 pick <- \(x) x[[sample(length(x), 1)]]
-# A time, and other representations of times and strings.
+# Writes times and strings in other representations.
 origin <- as.POSIXct("2024-01-03", tz = "UTC")
 in_zone <- function(x, zone) `attr<-`(x, "tzone", zone)
 latin1 <- \(x) iconv(enc2utf8(x), "UTF-8", "latin1")

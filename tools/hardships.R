@@ -1,4 +1,4 @@
-# `Rscript tools/hardships.R PART ...`: one part of tools/hardships. Status 0 is a pass, 1 a failure, 77 a skip.
+# `Rscript tools/hardships.R PART ...` runs one part of tools/hardships. Status 0 is a pass, 1 a failure, 77 a skip.
 
 suppressMessages(library(kernops))
 arguments <- commandArgs(TRUE)
@@ -68,7 +68,7 @@ signals <- function(count, most = 0.4) {
   }, 0)
   cat("hardships:", count, "signals, back within", format(max(delays), digits = 2), "s, half of them within",
       format(stats::median(delays), digits = 2), "s\n")
-  # other load on the machine increases some of the delays
+  # other processes on the machine increase some of the delays
   check(stats::quantile(delays, 0.95) <= most && max(delays) <= 5 * most, "R came back late")
 }
 

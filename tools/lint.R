@@ -1,11 +1,11 @@
-# The checks of R sources for tools/lint: one line for each finding.
+# Checks for tools/lint; prints one line for each finding.
 
 find <- function(folders, pattern) {
   sort(list.files(folders, pattern, recursive = TRUE, full.names = TRUE), method = "radix")
 }
 say <- function(where, what) if (length(where)) cat(paste0(where, ": ", what, "\n"), sep = "")
 
-# ---- lintr, of the files that changed since the last time ----
+# ---- lintr, for the files that changed since the last run ----
 
 lint_r <- function() {
   if (!requireNamespace("lintr", quietly = TRUE)) {
@@ -29,7 +29,7 @@ lint_r <- function() {
 most_lines <- 40
 
 say_long <- function(file, lines, first, last) {
-  # an attribute of Rcpp may be between comment and function
+  # an Rcpp attribute may stand between the comment and the function
   above <- c("", "", lines)
   reason <- grepl("^ *(//|#) long: .", above[first + 1]) | grepl("^ *(//|#) long: .", above[first])
   long <- last - first + 1 > most_lines & !reason
@@ -50,7 +50,7 @@ long_in_r <- function(file) {
   say_long(file, readLines(file), functions$line1, functions$line2)
 }
 
-# C++ code without comments, strings, and directives with their continuation lines.
+# Removes comments, strings, and directives with their continuation lines from C++ code.
 bare_code <- function(lines) {
   continued <- c(FALSE, grepl("\\\\$", lines[-length(lines)]))
   directive <- grepl("^ *#", lines)
@@ -62,8 +62,9 @@ bare_code <- function(lines) {
   gsub("/\\*.*?\\*/", "", lines)
 }
 
-# Counts braces: an outer brace opens a function if the text since the last ; { or } contains a parenthesis, unless it
-# is a struct or namespace, or follows a name immediately (the initialiser of a member).
+# Finds functions by counting braces: an outer brace opens a function if the text since the last ; { or } contains a
+# parenthesis, unless the brace opens a struct or namespace, or follows a name immediately (the initialiser of a
+# member).
 long_in_cpp <- function(file) {
   lines <- readLines(file)
   code <- bare_code(lines)
@@ -116,8 +117,8 @@ long_in_cpp <- function(file) {
   say_long(file, lines, first, last)
 }
 
-# ---- Makevars.win lists the sources; ARCHITECTURE.md names all files; code does not compare names,
-# and no name is used twice
+# ---- Makevars.win lists all sources, files named in ARCHITECTURE.md exist, code does not compare names of operations,
+# and no two R functions have the same name
 
 objects_listed <- function() {
   lines <- paste(readLines("src/Makevars.win"), collapse = "\n")
@@ -143,7 +144,7 @@ paths_exist <- function(file = "ARCHITECTURE.md") {
   }
 }
 
-# The row of a table defines an operation; code must not compare names of operations.
+# All properties of an operation are columns of its table; code must not compare names of operations.
 names_compared <- function() {
   for (file in find("src", "\\.(cpp|h)$")) {
     lines <- readLines(file)
@@ -152,7 +153,7 @@ names_compared <- function() {
   }
 }
 
-# R silently uses the last of two functions with the same name.
+# If two functions have the same name, R silently uses the last one.
 names_taken_twice <- function() {
   owner <- character()
   for (file in find("R", "\\.R$")) {
@@ -165,7 +166,8 @@ names_taken_twice <- function() {
   }
 }
 
-# Rcpp's default creates .Random.seed at each call, which future reports as an unreliable use of random numbers.
+# By default, each call through Rcpp creates .Random.seed, which package future reports as an unreliable use of random
+# numbers.
 exports_without_rng <- function() {
   for (file in find("src", "\\.cpp$")) {
     line <- grep("[[Rcpp::export]]", readLines(file), fixed = TRUE)

@@ -1,11 +1,11 @@
-# tools/lint: dependencies across borders of the C++ code. One line for each finding.
+# tools/lint: dependencies between the parts of the C++ code. Prints one line for each finding.
 
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 sources_in <- function(folder) {
   sort(list.files(folder, "[.](cpp|h|cuh)$", recursive = TRUE, full.names = TRUE), method = "radix")
 }
 
-# ---- A function that R calls has at most 7 arguments: settings are one list (src/settings.cpp) ----
+# ---- A function that R calls has at most 7 arguments: all settings are in one list (src/settings.cpp) ----
 
 most_arguments <- 7
 
@@ -19,7 +19,7 @@ entry_points_are_narrow <- function() {
   }
 }
 
-# ---- Who may include whom ----
+# ---- The includes that each folder may have ----
 
 includes_of <- function(file) {
   lines <- grep('^#include "', readLines(file), value = TRUE)
@@ -33,9 +33,9 @@ stays_within <- function(files, forbidden, allowed = character()) {
   }
 }
 
-# ---- Sets of operations are columns of ops.def and segments.def ----
+# ---- A set of operations is a column of ops.def or segments.def ----
 
-# Sets of operations outside the operation table.
+# Finds sets of operations that are listed outside the tables.
 free_sets <- c("src/cuda/segments/source.cpp" = "kernels to compile at installation, and kernels to test")
 
 id <- "(OpId|StatisticId)::\\w+"

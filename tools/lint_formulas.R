@@ -1,5 +1,5 @@
-# R's options OutDec, scipen and digits change numbers in text, so that the parser of formulas would read wrong numbers
-# or fail. code_text() writes formulas, or sprintf() with %d.
+# tools/lint: R's options OutDec, scipen and digits change how numbers are written, so that the parser of formulas would
+# read wrong numbers or fail. Code must therefore write formulas by code_text(), or by sprintf() with %d.
 
 formula_words <- function() {
   rows <- unlist(lapply(find("inst/include/kernops", "\\.def$"), readLines))

@@ -1,6 +1,6 @@
-# A test that uses a suggested package is skipped if that package is not installed.
+# tools/lint: each test that uses a suggested package must be skipped if that package is not installed.
 
-# testthat runs the tests, and installs withr as well.
+# testthat is always available, because it runs the tests, and so is withr, which testthat requires.
 suggested_packages <- function() {
   packages <- strsplit(gsub("[(][^)]*[)]", "", read.dcf("DESCRIPTION", "Suggests")), "[[:space:],]+")[[1]]
   setdiff(packages, c("", "testthat", "withr", rownames(installed.packages(priority = "base"))))
@@ -28,7 +28,7 @@ functions_of <- function(code) {
   stats::setNames(lapply(defined, `[[`, 3), vapply(defined, function(e) deparse1(e[[2]]), ""))
 }
 
-# The expression, and the functions that it calls, directly or indirectly.
+# Returns the expression and the functions that it calls, directly or indirectly.
 with_callees <- function(e, functions) {
   called <- character()
   repeat {

@@ -1,4 +1,5 @@
-# tools/lint: every source has a test, and every message of C++ is covered by one. One line for each finding.
+# tools/lint: every source has a test, and a test covers every message of the C++ code. Prints one line for each
+# finding.
 
 source(file.path("tools", "tests_for.R"))
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
@@ -18,7 +19,7 @@ map_covers_sources <- function(map = read_map()) {
   if (length(missing)) say("tests/map.txt", sprintf("there is no test-%s.R", missing))
 }
 
-# ---- A changed message of C++ makes a test fail: its longest literal stands in a snapshot or a test ----
+# ---- A test covers a C++ message if its longest string literal is in a snapshot or in a test ----
 
 # Messages that no test can cause, with the reason.
 unreachable <- c(

@@ -1,11 +1,11 @@
-# tools/lint: the wall between the engine and the Gaussian-process layer, which R/engine.R describes. One line for each
-# finding: an engine function that uses the layer, a function of the layer that uses an engine function missing from
-# R/engine.R, a listed function that nothing uses, and a name that two files define.
+# tools/lint: the boundary between the engine and the Gaussian-process layer, which R/engine.R describes. Prints one
+# line for each finding: an engine function that uses the layer, a function of the layer that uses an engine function
+# missing from R/engine.R, a listed function that nothing uses, and a name that two files define.
 
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 
 layer <- "^(gp|data|cov|lik|search|predict|predictive|draws|vario|source|table)[_.]"
-most_names <- 39 # file names of the engine; see R/engine.R
+most_names <- 39 # the maximum number of engine functions that the layer may use; see R/engine.R
 
 # The functions and constants defined by the files of R/: name, file, layer, and the global names that each uses.
 definitions <- function(files = setdiff(list.files("R", "[.]R$", full.names = TRUE), "R/engine.R")) {

@@ -1,8 +1,8 @@
-# Runs the tests of each row on each of its mutants; called by tools/mutate. A mutant is a process that is forked before
-# it creates the tables of operations, with its name in KERNOPS_MUTANT.
+# Runs the tests of each row on each of its mutants; called by tools/mutate. A mutant runs in a process that is forked
+# before the tables of operations are created; KERNOPS_MUTANT has the name of the mutant.
 suppressPackageStartupMessages({library(testthat); library(kernops)})
 
-# masks the function of testthat; the expression of `env` must not be evaluated here
+# replaces a function of testthat; the default expression of `env` must not be evaluated here
 test_that <- function(desc, code) {
   if (!grepl(getOption("mutate.tests"), desc)) return()
   caller <- parent.frame()
@@ -24,7 +24,7 @@ passes <- function(mutant, files, tests = "") {
   sum(results$nb) > 0 && !any(results$failed, results$error)
 }
 
-# Runs f on all cores. A process that died yields no result for its test.
+# Runs f on all cores. If a process dies, there is no result for the test that it ran.
 side_by_side <- function(f, ...) {
   passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
   died <- !vapply(passed, is.logical, NA)
@@ -44,7 +44,7 @@ mutants <- system2("Rscript", c("-e", shQuote(show_all)), stdout = TRUE, env = "
 mutants <- mutants[grepl(paste(commandArgs(TRUE), collapse = "|"), mutants)]
 if (!length(mutants)) stop("there is no such row")
 
-# A test that fails without a mutant cannot kill one.
+# A test that fails without a mutant cannot detect a mutant.
 rows <- unique(row_of(mutants))
 sound <- rows[side_by_side(passes_row, rows, "none")]
 suspects <- mutants[!row_of(mutants) %in% sound | side_by_side(passes_row, row_of(mutants), mutants)]

@@ -1,8 +1,8 @@
 # Rscript tools/packages.R [docs | dev | coverage]
-#   prints the packages of DESCRIPTION that this R lacks, or has too old, each after "needed" or "suggested"; with a
-#   word, also those of Config/Needs/<word>
+#   prints the packages of DESCRIPTION that are missing or too old, each after "needed" or "suggested"; with one of
+#   the words, also the packages of Config/Needs/<word>
 # Rscript tools/packages.R install name ...
-#   installs these from CRAN into the user's library
+#   installs the named packages from CRAN into the user's library
 
 lacking <- function(field, kind) {
   entries <- read.dcf("DESCRIPTION", field)

@@ -1,13 +1,13 @@
 # One small case of each family of GPU kernels, large enough for several blocks of threads; called by tools/sanitize.
-# Without an argument, prints the reason if there is no GPU. --list: prints the families. Otherwise runs the named
-# family.
+# Without an argument, prints the reason if there is no GPU. With --list, prints the families. With the name of a
+# family, runs this family.
 suppressPackageStartupMessages(library(kernops))
 
 random <- \(n, d = 1) matrix(stats::runif(n * d), n, d)
 options(kernops.backend = "cuda")
 
-# Runs a formula on points of dimension D, with b of E columns; exponents of points that are `far` apart are not
-# expanded.
+# Runs a formula on points of dimension D, with b of E columns. With `far`, the points are so far apart that
+# squared distances are not expanded into inner products.
 pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, near = FALSE,
                   ranges = NULL) {
   data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E),
@@ -22,7 +22,8 @@ gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
 hessian <- "Grad(Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g), x, h)"
 
-# Runs sums over sets and weights, with and without derivatives, for points in the sets and for new points.
+# Runs the kernels of conditioning sets, which compute sums and weights, with and without derivatives, for points in the
+# sets and for new points.
 point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
   ns <- asNamespace("kernops")
   model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)

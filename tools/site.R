@@ -33,8 +33,8 @@ finish <- function(page) {
   writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
 }
 
-# TeX as MathML, which browsers display without a script. Code, in which \(x) is a function, and the head of a page are
-# not changed.
+# Converts TeX to MathML, which browsers display without a script. Code is not changed, because \(x) is a function
+# there; the head of a page is not changed either.
 with_formulas <- function(text) {
   code <- gregexpr("(?s)<(head|pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
   parts <- regmatches(text, code, invert = TRUE)[[1]]
@@ -63,8 +63,9 @@ mathml <- function(tex) {
   as.character(made)
 }
 
-# Removes the scripts and styles that pkgdown loads from a network: a page is complete without one. pkgdown.js, which is
-# local, calls them, so a stub takes the place of each. The search needs a server, so its field goes, too.
+# Removes the scripts and styles that pkgdown loads from a network, so that a page is complete without a network. The
+# local script pkgdown.js calls them, so each is replaced by a stub. The search field is also removed, because the
+# search needs a server.
 drop_network <- function(html) {
   xml2::xml_remove(xml2::xml_find_all(html, "//form[@role = 'search'] | //img[@src = '']"))
   xml2::xml_remove(xml2::xml_find_all(html, network_parts))
@@ -78,7 +79,7 @@ drop_network <- function(html) {
   xml2::xml_add_sibling(script, "script", stubs, .where = "before")
 }
 
-# The first table of the home page has a card in each column.
+# Shows each column of the first table of the home page as a card.
 table_to_cards <- function(html) {
   table <- xml2::xml_find_first(html, "//main//table")
   rows <- xml2::xml_find_all(table, ".//tr")
@@ -96,7 +97,8 @@ table_to_cards <- function(html) {
   xml2::xml_remove(table)
 }
 
-# Tables and equations that are wider than a phone scroll; the margins of the table of contents do not widen the page.
+# Tables and equations that are wider than a phone scroll horizontally; the margins of the table of contents do not make
+# the page wider.
 fit_phones <- function(html) {
   tables <- xml2::xml_find_all(html, "//main//table")
   xml2::xml_set_attr(tables, "class", paste(xml2::xml_attr(tables, "class", default = ""), "d-block overflow-auto"))

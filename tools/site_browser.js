@@ -1,7 +1,7 @@
 // node tools/site_browser.js [FOLDER] opens each page of site/ in headless Chromium at the width of a desktop and of a
 // phone. It prints one line for each page that is wider than the window, for each picture that is missing or has no
 // alternative text, for each error in the console, for each request to a network, and for a search field, because the
-// site has no search. With FOLDER, it writes a picture of each page there.
+// site has no search. If FOLDER is given, it writes a picture of each page into this folder.
 "use strict";
 const { spawn } = require("child_process");
 const fs = require("fs");
@@ -46,7 +46,7 @@ function openBrowser(program) {
 
 // ---- one page
 
-// Runs in the page. Elements that scroll within their own box do not make the page wider.
+// This function runs in the page. Elements that scroll within a box do not make the page wider.
 function inspect() {
   const problems = [];
   const root = document.documentElement;

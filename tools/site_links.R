@@ -12,7 +12,7 @@ link_settings <- function(address, package) {
                                        issue = paste0(address, "/issues/"), user = ""))))
 }
 
-# The fields of DESCRIPTION with the address.
+# Returns the fields of DESCRIPTION that contain the address.
 with_address <- function(fields, address) {
   if (!nzchar(address)) return(fields)
   fields <- fields[!grepl("^(URL|BugReports):", fields)]
@@ -37,8 +37,8 @@ build_sources <- function(folder, address) {
   package
 }
 
-# Pages name source files that are not on the site. With an address they become links to it; without one, only their
-# names are kept. pkgdown has replaced .md by .html before.
+# Pages name source files that are not on the site. With an address, each name becomes a link to the file at this
+# address; without an address, the name stays plain text. pkgdown has already replaced .md by .html.
 link_sources <- function(html, home, address) {
   links <- xml2::xml_find_all(html, "//a[@href]")
   path <- sub("[?#].*", "", xml2::xml_attr(links, "href"))

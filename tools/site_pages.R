@@ -4,6 +4,6 @@ folder <- "site"
 pages <- function() list.files(folder, "\\.html$", recursive = TRUE, full.names = TRUE)
 outside <- function(link) grepl("^([a-z]+:|//)", link)
 
-# Scripts and styles from a network.
+# Finds scripts and styles from a network.
 network_parts <- paste("//script[starts-with(@src, 'http')] | //script[starts-with(@src, '//')]",
                        "//link[@rel = 'stylesheet'][starts-with(@href, 'http')]", sep = " | ")

@@ -1,5 +1,5 @@
-# `Rscript tools/soak.R CALLS`: calls of all kinds in a random order, in one process. Each result is compared with plain
-# R, and each search with its first result; after a quarter of the calls, which fill caches, memory must not grow.
+# `Rscript tools/soak.R CALLS` makes calls of all kinds in a random order, in one process. Each result is compared with
+# plain R, and each search with its first result; after a quarter of the calls, which fill caches, memory must not grow.
 
 suppressMessages(library(kernops))
 count <- as.integer(commandArgs(TRUE)[[1]])
@@ -32,7 +32,7 @@ kriging <- function(s) {
 large <- matrix(stats::runif(6000), 3000)
 
 refused <- \(code, by) tryCatch({code; FALSE}, error = \(e) inherits(e, by))
-# The signal arrives while a kernel runs, or while a formula is written, compiled and run; system() would ignore it.
+# Sends a signal while a kernel runs, or while a formula is written, compiled and run; system() would ignore the signal.
 interrupted <- function() {
   go <- tempfile()
   signal <- "(while [ ! -e %s ]; do sleep 0.002; done; sleep %.3f; kill -INT %d) > /dev/null 2>&1 &"
@@ -46,7 +46,7 @@ interrupted <- function() {
   }, interrupt = \(e) unlink(go) == 0)
 }
 
-# name = list(a call, its value in plain R), both functions of a number that differs each time.
+# name = list(a call, the same result in plain R); both are functions of a number that differs in each call.
 kinds <- list(
   kernel = list(\(s) op(list(x, y, b)), \(s) exp(-squares) %*% b),
   formula = list(\(s) written(s)(list(x, y, b)), \(s) exp(-round(s, digits) * squares) %*% b),

@@ -1,5 +1,5 @@
-# tools/lint: words of help pages, vignettes and Markdown files that are in no dictionary and not in inst/WORDLIST, one
-# per line. inst/WORDLIST contains the terms of the field and the names of packages and people.
+# tools/lint: prints, one per line, the words of help pages, vignettes and Markdown files that are neither in a
+# dictionary nor in inst/WORDLIST. inst/WORDLIST contains the terms of the field and the names of packages and people.
 
 if (!requireNamespace("spelling", quietly = TRUE)) {
   message("lint: the R package spelling is missing, so words were not checked")

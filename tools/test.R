@@ -1,11 +1,10 @@
-# Runs the tests on the installed package: every failure, warning and skip in full, the files that took longest, then
-# one line of counts. KERNOPS_TEST_PART and KERNOPS_TEST_DEADLINE choose tests
-# (tests/testthat/helper-chosen.R).
+# Runs the tests on the installed package. Prints every failure, warning and skip in full, the files that took longest,
+# and one line of counts. KERNOPS_TEST_PART and KERNOPS_TEST_DEADLINE select tests (tests/testthat/helper-chosen.R).
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
 if (nzchar(Sys.getenv("KERNOPS_TEST_PART"))) {
-  # snapshots are files beside the tests: a copy for each process
+  # snapshots are files in the folder of the tests, so each process has a copy of this folder
   file.copy(folder, tempdir(), recursive = TRUE)
   folder <- file.path(tempdir(), "testthat")
 }
@@ -32,7 +31,7 @@ cat(sprintf(
   "%d passed, %d failed, %d skipped\n",
   sum(results$passed), sum(results$failed) + sum(results$error), sum(results$skipped)
 ))
-# a run without a passed test fails, unless the deadline skipped the tests
+# a run without a passed test is a failure, unless the deadline skipped the tests
 late <- isTRUE(as.numeric(Sys.time()) > as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE")))
 bad <- any(results$failed > 0, results$error) || (sum(results$passed) == 0 && !late)
 quit(status = as.integer(bad))

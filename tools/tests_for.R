@@ -1,5 +1,5 @@
 # Maps source files to their tests, by tests/map.txt and by name: `Rscript tools/tests_for.R FILE...` prints the names
-# of the tests in a line.
+# of the tests on one line.
 
 read_map <- function(file = file.path("tests", "map.txt")) {
   lines <- grep("^[^#]", readLines(file), value = TRUE)

@@ -1,4 +1,4 @@
-# Runs code over the mirror of the sources that `tools/install --compiled` maintains; see tools/try.
+# Runs code with the mirror of the sources that `tools/install --compiled` maintains; see tools/try.
 
 words <- commandArgs(TRUE)
 build <- Sys.getenv("KERNOPS_BUILD")
@@ -20,7 +20,7 @@ test <- function(names) {
 }
 
 run_file <- function(file, arguments) {
-  commandArgs <- function(...) arguments # nolint: the file sees its own arguments
+  commandArgs <- function(...) arguments # nolint: the file gets the arguments that follow its name
   source(file, local = list2env(list(commandArgs = commandArgs), parent = globalenv()), chdir = FALSE)
 }
 

@@ -1,6 +1,6 @@
 # The R part of tools/vignettes.
-# missing: prints why vignettes cannot be built here, or nothing if they can
-# build name work doc: knits vignettes/name.Rmd in the folder `work`; writes the page, its R code and its text to `doc`
+# missing: prints the reason if vignettes cannot be built on this machine, otherwise nothing
+# build name work doc: knits vignettes/name.Rmd in the folder `work`; writes the page, the R code and the text to `doc`
 # installed: prints how many vignettes R finds
 
 args <- commandArgs(TRUE)
@@ -13,7 +13,7 @@ missing <- function() {
   if (!rmarkdown::pandoc_available("1.14")) cat("pandoc is missing (Debian: pandoc)")
 }
 
-# Builds in a new folder, because buildVignette() treats other files beside the vignette as parts of it.
+# Builds in a new folder, because buildVignette() treats other files in the folder as parts of the vignette.
 build <- function(name, work, doc) {
   work <- file.path(normalizePath(work), name)
   doc <- normalizePath(doc)
@@ -21,7 +21,7 @@ build <- function(name, work, doc) {
   dir.create(work)
   file.copy(c(Sys.glob("vignettes/*.png"), file.path("vignettes", paste0(name, ".Rmd"))), work)
   setwd(work)
-  loadNamespace("knitr") # registers the engine
+  loadNamespace("knitr") # registers the vignette engine
   tools::buildVignette(paste0(name, ".Rmd"), engine = "knitr::rmarkdown")
   made <- paste0(name, c(".Rmd", ".R", ".html"))
   stopifnot(file.exists(made[-2]), file.copy(made[file.exists(made)], doc, overwrite = TRUE))

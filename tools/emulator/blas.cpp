@@ -1,5 +1,5 @@
 // libcublas.so of the emulator: plain loops over matrices in column-major order. An operand is read in its effective
-// form: transposed, or of a triangle with zeros on its other side.
+// form: transposed if requested, and with zeros outside its triangle if it is triangular.
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {

@@ -1,6 +1,6 @@
 // libcuda.so.1 of an emulated GPU: kernels, which compiler.cpp has compiled to shared libraries, run on the CPU, block
-// after block. The threads of a block are contexts that run in turn: each runs until it waits for the others, so that
-// threads that wait at different barriers are detected.
+// after block. The threads of a block are contexts that run in turn: each runs until it waits at a barrier. The driver
+// detects threads that wait at different barriers.
 #include <dlfcn.h>
 #include <elf.h>
 #include <ucontext.h>
@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // as large as the largest argument of a kernel, or larger
+};  // at least as large as the largest argument of a kernel
 using Kernel = void (*)(Job);
 
 namespace {
@@ -32,7 +32,7 @@ constexpr size_t stack_bytes = 1 << 17;
 constexpr size_t memory = size_t(4) << 30;
 constexpr int gpus = 2, multiprocessors = 4, shared_bytes = 1 << 17;
 
-// Threads that wait for each other: those of a block, or of a warp.
+// Threads that wait for each other: the threads of a block, or of a warp.
 struct Together {
   int members = 0, arrived = 0;
   unsigned phase = 0;
@@ -67,7 +67,7 @@ Kernel kernel;
 const Job* argument;
 size_t used;
 std::map<void*, size_t> allocated;
-std::mutex one_at_a_time;  // several GPUs use one host thread each
+std::mutex one_at_a_time;  // each of several GPUs has a host thread
 using Alone = std::lock_guard<std::mutex>;
 
 void run_thread() {
@@ -90,7 +90,7 @@ void wait(Together& others) {
 
 void resume(unsigned n);
 
-// Every second round begins with the last thread, so that no kernel relies on an order.
+// Every second round begins with the last thread, to detect kernels that rely on an order of the threads.
 void run_block(unsigned size) {
   block.members = int(size), block.arrived = block.count = 0;
   block.warps.assign((size + 31) / 32, Warp());
@@ -148,7 +148,7 @@ EXPORT unsigned emulator_lanes() { return block.warps[now / 32].lanes; }
 using Result = int;
 using Address = unsigned long long;
 
-// ---- faults: of the calls of one kind, those from `first` to `last` fail
+// ---- faults: the calls of one kind with numbers from `first` to `last` fail
 
 #include "faults.h"
 
@@ -204,7 +204,7 @@ EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) {
   return *free = memory - used, *total = memory, fails(fault_other) ? broken : 0;
 }
 
-// New memory contains NaN, so that reads of uninitialised memory show.
+// New memory contains NaN, so that reads of uninitialised memory change results.
 EXPORT Result cuMemAlloc_v2(Address* address, size_t bytes) {
   const Alone alone(one_at_a_time);
   if (fails(fault_allocation) || bytes > memory - used) return 2;

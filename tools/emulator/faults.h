@@ -1,4 +1,4 @@
-// The kinds of calls that the emulator can let fail, in the order of tests/testthat/test-faults.R.
+// The kinds of calls that the emulator can make fail, in the order of tests/testthat/test-faults.R.
 #pragma once
 
 enum FaultKind {

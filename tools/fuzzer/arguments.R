@@ -3,7 +3,7 @@ wrong <- list(
   list(list(1)), sum, function(...) 1, new.env(), Sys.Date(), factor(c("a", "b")), 1i, as.raw(1), matrix(0, 0, 0),
   array(1, c(2, 2, 2)), ~ q, quote(f(x)), quote(zz), data.frame(a = 1), structure(1, class = "integer64")
 )
-# Each argument of a valid call (calls.R), one after the other, is replaced by an invalid value.
+# Replaces each argument of a valid call (calls.R) in turn by an invalid value.
 run_part <- function() {
   calls <- local({source("tools/fuzzer/calls.R", local = TRUE); calls})
   functions <- sapply(names(calls), utils::getFromNamespace, "kernops")
@@ -20,7 +20,7 @@ run_part <- function() {
   is_method <- \(name) grepl("[.](gp(_responses)?|kernops_[a-z]+)$", name) || exists(name, baseenv())
   for (name in sample(names(calls))) for (argument in seq_along(calls[[name]])) for (value in wrong) {
     if (argument == 1 && is_method(name)) next
-    # many products over all pairs take minutes for so many points
+    # with that many points, the products over all pairs would take minutes
     if (name %in% c("spectral_embedding", "kernel_pca") && length(value) > 1e4) next
     if (!there_is_time()) return()
     used <- replace(calls[[name]], argument, list(value))

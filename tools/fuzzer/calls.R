@@ -1,4 +1,4 @@
-# A valid call of each export with arguments; tools/fuzz.R replaces its arguments one by one.
+# A valid call of each exported function; arguments.R replaces the arguments one by one.
 
 x <- matrix(stats::runif(20), 10)
 d <- data.frame(u = x[, 1], v = x[, 2], z = stats::rnorm(10))
@@ -10,7 +10,7 @@ f <- sqdist(p, Vj(x, name = "q"))
 known <- matern(3/2, 1, 1) + nugget(0.1)
 classes <- gp_variogram(x, d$z, breaks = c(0, 0.1, 0.3, 1, 2, 3))
 fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
-whole <- do.call(gp, list(z ~ 1, d, ~ u + v, known, "exact", "none")) # with the data in its call
+whole <- do.call(gp, list(z ~ 1, d, ~ u + v, known, "exact", "none")) # the data are in the call of the fit
 likely <- list(range = lognormal(), variance = lognormal(), nugget = lognormal())
 drawn <- gp_posterior(gp(z ~ 1, d, ~ u + v, known, prior = likely), n = 20)
 g <- rep(1:2, 5)

@@ -1,5 +1,5 @@
-# Classes of spatial data: the same points or cells as another class, geometry type or order of dimensions. The oracle
-# is the fit to a data frame.
+# Spatial data: the same points or cells are given in another class, geometry type or order of dimensions. The oracle is
+# the fit to a data frame.
 
 has <- \(package) requireNamespace(package, quietly = TRUE)
 known <- exponential(1, 0.3) + nugget(0.01)
@@ -66,7 +66,7 @@ same_cells <- function() {
   compare(paste("cells of a map,", way), at_cells, expected, may_refuse = way == "timed")
 }
 
-# Means over polygons compared with means over a fine grid of points inside.
+# Compares means over polygons with means over a fine grid of points inside.
 random_polygon <- function() {
   star <- function(center, size, vertices) {
     angle <- sort(stats::runif(vertices, 0, 2 * pi))
@@ -86,7 +86,7 @@ one_polygon <- function() {
   fit <- gp(z ~ 1, sf::st_as_sf(d, coords = c("x", "y")), covariance = smooth, estimate = "none")
   shape <- sf::st_sfc(random_polygon())
   within <- sf::st_sample(shape, 3000, type = "regular")
-  # an oracle of 3,000 points is exact to about 1e-2 of the range of the field
+  # a mean over 3,000 points is accurate to about 1e-2 of the range of the field
   compare("mean over a polygon", \() predict(fit, sf::st_sf(geometry = shape))$fit,
           \() mean(predict(fit, sf::st_sf(geometry = within))$fit), tolerance = 0.02,
           may_refuse = !all(sf::st_is_valid(shape)))

@@ -1,5 +1,5 @@
-# Groups and runs of keys of every type: a column of keys is a representation of the codes 1, 2, 3, ... of its distinct
-# values, or of NA. The oracle is base R by these codes.
+# Groups and runs of keys of every type. A column of keys represents integer codes 1, 2, 3, ... of the distinct values,
+# or NA. The oracle computes the results by these codes in base R.
 
 text <- sort(c("a", "b", "\u00e4", "\u00df", "", " ", "1", "NA"))
 
@@ -25,7 +25,7 @@ if (requireNamespace("bit64", quietly = TRUE)) {
   kinds$integer64 <- list(values = large, ways = list(identity))
 }
 
-# A column of n keys: the codes of the distinct values, and the keys.
+# Makes a column of n keys: returns the codes of the distinct values, and the keys.
 column_of_keys <- function(n) {
   kind <- pick(names(kinds))
   values <- kinds[[kind]]$values

@@ -1,6 +1,6 @@
-# Labels, kinds of time and units: the fit and the new data disagree in class, type, level set, encoding, time zone or
-# unit. A label column is one of several representations of the same distinct values. The oracle is the fit whose labels
-# are the numbers 1, 2, 3, ... of these values.
+# Labels, times and units: the fit and the new data differ in class, type, level set, encoding, time zone or unit. A
+# column of labels is one of several representations of the same distinct values. The oracle is a fit in which the
+# numbers 1, 2, 3, ... of the distinct values are the labels.
 
 # Each kind: distinct values, and functions that write equal values in another way.
 kinds <- list(
@@ -54,7 +54,7 @@ one_label <- function() {
   other <- pick(kinds)$values[1]
   if (!comparable_classes(d$g, other)) {
     new <- new[1, ]
-    new$g <- other # transform() would use the column of this name
+    new$g <- other # not transform(), which would evaluate `other` as the column of `new`
     must_refuse(sprintf("%s of %s with %s", model, class(d$g)[[1]], class(other)[[1]]),
                 \() predict(models[[model]](d), new))
   }
@@ -64,13 +64,13 @@ class_of_values <- function(x) {
   if (is.factor(x) || is.character(x)) "text" else if (inherits(x, c("POSIXt", "Date"))) "time" else
     if (inherits(x, "difftime")) "duration" else if (is.logical(x)) "truth" else "number"
 }
-# TRUE equals 1, so both a match and a refusal are right; the same holds for dates and instants
+# TRUE equals 1, so both a match and an error are correct; the same holds for dates and instants
 comparable_classes <- function(a, b) {
   kinds <- c(class_of_values(a), class_of_values(b))
   kinds[[1]] == kinds[[2]] || setequal(kinds, c("truth", "number"))
 }
 
-# A coordinate or a covariate whose kind of time or unit changes: the same numbers in days, hours and metres.
+# Tests a coordinate or a covariate whose class of time or unit differs: the same numbers as days, hours and metres.
 measures <- list(
   day = list(\(u) as.Date("2024-01-01") + u, \(u) as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u,
              \(u) in_zone(as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u, "America/New_York")),

@@ -1,7 +1,7 @@
-# Gradients of masked formulas: an operation that is infinite or undefined where a mask excludes the pair. The oracle is
-# the sum over the other pairs, in plain R, by central differences.
+# Gradients of masked formulas: a mask excludes the pairs for which an operation is infinite or undefined. The oracle is
+# the central difference, in plain R, of the sum over the other pairs.
 
-# Singular functions of u > 0: as text of a formula, in R.
+# Functions of u > 0 with a singularity: the text in a formula, and the function in R.
 singular <- list(
   list("Log(%s)", log), list("Inv(%s)", \(u) 1 / u), list("Sqrt(%s)", sqrt), list("Rsqrt(%s)", \(u) 1 / sqrt(u)),
   list("Pow(%s, -3)", \(u) u^-3), list("Powf(%s, -0.7)", \(u) u^-0.7), list("Exp(Inv(%s))", \(u) exp(1 / u)),
@@ -9,13 +9,13 @@ singular <- list(
   list("Lgamma(%s)", lgamma), list("Square(Log(%s))", \(u) log(u)^2), list("Atan(Inv(%s))", \(u) atan(1 / u)),
   list("Powf(%s, s)", NULL) # the exponent is a parameter
 )
-# Masks: the pair (x, y) contributes where u > 0; the formula, and the value elsewhere.
+# Masks: a pair (x, y) contributes if u > 0. Each has the text in a formula, and the value of excluded pairs.
 masks <- list(
   list("IfElse(%1$s - 1e-9, %2$s, 0)", 0), list("IfElse(-%1$s, 0.5, %2$s)", 0.5), list("Mask(0 < %1$s, %2$s)", 0),
   list("IfElse(%1$s - 1e-9, IfElse(1, %2$s, Log(-1)), 0)", 0),
   list("IfElse(%1$s - 1e-9, Sin(%2$s), 0)", 0, sin), list("2 * IfElse(%1$s - 1e-9, %2$s * %2$s, 0)", 0, \(v) v^2, 2)
 )
-# Arguments u that are 0 or negative for some pairs.
+# Expressions u that are 0 or negative for some pairs.
 arguments_of_pairs <- list(
   list("SqDist(x, y)", \(x, y) sum((x - y)^2)), list("Norm2(x - y)", \(x, y) sqrt(sum((x - y)^2))),
   list("Elem(x - y, 0)", \(x, y) (x - y)[[1]]), list("(SqDist(x, y) - 0.5)", \(x, y) sum((x - y)^2) - 0.5),
@@ -44,7 +44,7 @@ one_mask <- function() {
   terms <- c(power(edges[edges > 1e-9]), scale * outer_function(power(edges[edges > 1e-9])))
   if (any(abs(terms) > 1e4)) return() # large terms make sums and differences inexact
   compare(text, \() keops_kernel(text, declared)(data), \() value(x), may_refuse = FALSE)
-  # differences equal the slope if no pair is next to the edge of its mask, which a smaller step confirms
+  # central differences equal the gradient if no pair is near the edge of the mask; a smaller step confirms this
   other <- \(v) outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](v[i, ], y[j, ])))
   differences <- \(h) sapply(1:2, \(k) {
     up <- down <- x

@@ -1,4 +1,4 @@
-# R's settings: calls under random options, locales and time zones give the same results as under the defaults.
+# Settings of R: calls under random options, locales and time zones must give the same results as under the defaults.
 
 set.seed(1)
 x <- matrix(stats::runif(40), 20)
@@ -65,7 +65,7 @@ run_part <- function() {
     if (inherits(value, "condition")) {
       if (!is.null(options$warn) || inherits(value, "error")) report_error(label, value)
     } else {
-      # sums by group may come in the order of the locale
+      # the order of groups in the result may depend on the locale
       order <- if (is.null(names(value))) seq_along(value) else match(names(expected[[name]]), names(value))
       if (!isTRUE(all.equal(as.vector(value)[order], as.vector(expected[[name]]), tolerance = 1e-10))) {
         report(label, ": the value differs")

@@ -1,4 +1,4 @@
-# Random trees of operations compared with the same trees in plain R for one pair; all numbers stay small.
+# Compares random trees of operations with the same trees in plain R, for one pair; all numbers stay small.
 of_one <- list(Sin = sin, Cos = cos, Atan = atan, Tanh = tanh, Minus = \(a) -a, Square = \(a) tanh(a)^2)
 of_two <- c("+", "-", "*")
 tree <- function(depth) {
