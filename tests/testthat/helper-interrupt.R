@@ -1,5 +1,4 @@
-# Runs `script` in another R process, and interrupts this process as Ctrl-C does once the script has printed that it
-# works.
+# Runs `script` in another R process. After the script has called say_pid(), the process is interrupted as by Ctrl-C.
 interrupt <- function(script, after = 1) {
   files <- file.path(withr::local_tempdir(), c("script", "pid", "result"))
   body <- bquote({

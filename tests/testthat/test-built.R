@@ -227,7 +227,7 @@ test_that("modified Bessel functions are exact wherever their values are finite 
   expect_identical(huge, cbind(c(0, Inf, Inf, 0, 0)))
 })
 
-test_that("Bessel functions whose order is one parameter agree with those whose order varies by row", {
+test_that("Bessel functions whose order is a parameter agree with Bessel functions whose order varies by row", {
   withr::local_seed(5)
   x <- c(2^runif(3000, -34, 9.7), 2^-30, 511.99, 512, 700, 2000)
   for (p in 0:2) for (nu in c(0, 0.5, 1.3, -1.3, 2.5, 6.5, 12.5, 13.5, 20.2, 50)) {

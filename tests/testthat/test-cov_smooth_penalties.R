@@ -1,4 +1,4 @@
-# Smooths with several penalties against mgcv, and against dense plain R.
+# Smooths with several penalties, against mgcv and dense matrices in plain R.
 
 skip_if_not_installed("mgcv")
 

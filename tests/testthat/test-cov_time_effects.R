@@ -68,7 +68,7 @@ test_that("estimates and forecasts agree with arima() for a series without a fie
   expect_equal(unname(ahead), as.vector(predict(expected, 5)$pred), tolerance = 1e-3)
 })
 
-test_that("families have effects of time, and draws have their moments", {
+test_that("families have effects of time, and draws have the moments of the effects", {
   withr::local_seed(4)
   d <- yearly_case(60)
   d$count <- rpois(60, exp(1 + cos(d$year) / 2))

@@ -1,6 +1,6 @@
 # New points that predict() and simulate() accept.
 
-test_that("new data must have all variables that the fit had for each observation, even if others exist elsewhere", {
+test_that("new data must contain the variables that the fit had for each observation; the environment is ignored", {
   withr::local_seed(36)
   d <- smooth_case(40)
   a <- w <- c(0.1, 0.2)
@@ -53,7 +53,7 @@ test_that("a message says once that standard errors without an interval refer to
     message
   }
   expect_match(told(fit, d[1:2, ], se.fit = TRUE), "without the nugget.*interval = \"prediction\"")
-  expect_silent(predict(fit, se.fit = TRUE)) # the second time
+  expect_silent(predict(fit, se.fit = TRUE)) # the second call
   for (interval in c("none", "confidence", "prediction")) expect_null(told(fit, d, se.fit = TRUE, interval = interval))
   expect_null(told(fit, d))
   expect_null(told(fit, d, se.fit = TRUE, type = "terms"))

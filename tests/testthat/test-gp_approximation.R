@@ -145,7 +145,7 @@ test_that("a limit of neighbours too small for the tolerance is a warning that n
   expect_error(gp_control(neighbour_limit = 0), class = "kernops_input_error")
 })
 
-test_that("predictions use more neighbours if these change predictions", {
+test_that("new points get more neighbours if more neighbours change the predictions", {
   # observations without noise are values of the field, on which predictions are conditioned
   few <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0)
   expect_gt(few$vecchia$new, 10)

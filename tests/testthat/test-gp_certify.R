@@ -105,7 +105,7 @@ test_that("iterative fits are certified", {
   expect_identical(certificate$neighbours, NA_integer_)
 })
 
-test_that("comparisons of small fits with a dense factor agree with those by the iterative solver", {
+test_that("comparisons of small fits agree, whether computed by a dense factor or by the iterative solver", {
   case <- simulated(200, 1.5, 0.1)
   X <- matrix(1, 200)
   fit <- vecchia_fit(case, 1.5, 0.1)

@@ -1,4 +1,4 @@
-# Replicates: gp(group = ) against dense plain R, group by group.
+# Replicates, gp(group = ), against dense matrices in plain R, group by group.
 
 days <- local({
   withr::local_seed(31)

@@ -71,7 +71,7 @@ test_that("a stored tree, also with selected points, gives the neighbours of a s
   expect_error(ordered_neighbours(u, 9, of = 701L), class = "kernops_input_error")
 })
 
-test_that("in the max-min ordering, each point is the one farthest from the earlier points", {
+test_that("in the max-min ordering, each point is farther from the earlier points than all later points", {
   for_each_cloud(function(u, info) {
     order <- vecchia_order(u)
     to_mean <- squares_to(u, colMeans(u))

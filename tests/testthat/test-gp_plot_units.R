@@ -71,7 +71,7 @@ test_that("a plot of many observations predicts a random sample of the observati
   expect_true("Residuals of 1000 observations" %in% boxes$text)
 })
 
-test_that("plots of many cross-validated observations show evenly spaced ones in their order", {
+test_that("plots of many cross-validated observations show a part of the sorted observations, with both ends", {
   z <- withr::with_seed(3, rnorm(20000))
   drawn <- kernops:::normal_quantiles(z)
   all <- qqnorm(sort(z), plot.it = FALSE)

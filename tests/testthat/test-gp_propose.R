@@ -91,7 +91,7 @@ test_that("the decrease of the mean variance agrees with adding an observation",
   expect_equal(new$criterion, mean_variance(fit) - mean_variance(after), tolerance = 1e-8)
 })
 
-test_that("a batch is proposed as if its predictions were observations", {
+test_that("within a batch, predictions at earlier proposals are treated as observations", {
   batch <- gp_propose(smooth, batch = 3, criterion = "ucb")
   expect_identical(nrow(batch), 3L)
   believed <- update(smooth, newdata = transform(batch[1:2, ], y = mean), refit = FALSE)

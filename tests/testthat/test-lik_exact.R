@@ -117,7 +117,7 @@ test_that("the prediction of an observation that determines a coefficient is mis
   columns <- c("fit", "se.fit", "zscore")
   quiet_cv <- \(...) suppressWarnings(gp_cv(...), classes = "kernops_unknown_fold")
   expect_equal(quiet_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
-  # in its fold, other observations are predicted with the other coefficients
+  # other observations in the fold of the first one are predicted with the other coefficients
   folds <- c(1, rep(1:4, length.out = 19))
   expect_equal(quiet_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
                ignore_attr = TRUE)

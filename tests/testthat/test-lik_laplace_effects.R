@@ -243,7 +243,7 @@ test_that("the sparse posterior checks its input", {
   expect_error(hold(near, wide, 0:3, 1L, one, 3L, 1L), "dense effects are effects")
 })
 
-test_that("a GPU has the likelihood of the CPU", {
+test_that("the likelihood on a GPU agrees with the CPU", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   fits <- lapply(c("cpu", "cuda"), \(backend) {
     gp(k ~ w, surveys, ~ a + b, given_surveys(), method = "vecchia", estimate = "none", neighbours = 8,

@@ -141,7 +141,7 @@ test_that("draws have the covariance of the model, and given the data the condit
   expect_lt(max(abs(rowMeans(draws) - predict(fit, new_plots))), 0.1)
 })
 
-test_that("method \"auto\" selects this likelihood for many observations", {
+test_that("method \"auto\" selects Vecchia's approximation with effects for many observations", {
   fit <- gp(z ~ w + (1 | g), plots, ~ a + b, exact_limit = 50)
   expect_identical(fit$method, "vecchia")
   many <- data.frame(plots, k = factor(seq_len(90)))

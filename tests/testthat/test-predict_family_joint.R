@@ -1,6 +1,6 @@
 # Joint covariances, means over blocks and local predictions of fits with a family, against dense matrices in plain R.
 
-withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
+withr::local_options(kernops.backend = "auto")  # the exact method runs on the CPU only
 d <- family_data(40)
 d[39:40, c("a", "b")] <- d[1:2, c("a", "b")] # repeated locations
 new <- data.frame(a = c(0.2, 0.9, 0.5, d$a[3]), b = c(0.3, 0.6, 0.1, d$b[3]), w = c(0, 1, 0.5, -1))

@@ -1,6 +1,6 @@
 # Families with many observations: Vecchia's approximation of the field, against plain R and the exact method.
 
-withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
+withr::local_options(kernops.backend = "auto")  # the exact method runs on the CPU only
 d <- family_data(40)
 d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # repeated locations
 u <- as.matrix(d[c("a", "b")])

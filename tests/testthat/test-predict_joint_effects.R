@@ -61,7 +61,7 @@ test_that("results do not depend on tiles", {
   expect_equal(results(), whole, tolerance = 1e-10)
 })
 
-test_that("conditioning on neighbouring new points improves predictions over those from the nearest locations", {
+test_that("conditioning on neighbouring new points improves predictions", {
   near <- update(fits$levels, method = "vecchia", neighbours = 8)
   grid <- expand.grid(a = seq(0, 10, length.out = 20), b = seq(0, 10, length.out = 20))
   grid <- data.frame(grid, z = 0, site = "1")

@@ -145,7 +145,7 @@ test_that("joint covariances agree with those of functions of normal variables",
   }
 })
 
-test_that("means over blocks are means of the responses in them", {
+test_that("means over blocks are means of the responses within the blocks", {
   side <- c(0.2, 0.1)
   targets <- new[1:3, ]
   nodes <- outer(c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526), side / 2)

@@ -142,8 +142,8 @@ test_that("a call uses the options as settings, and an operator its arguments", 
   op <- keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", "kahan_scheme", "float32", "cpu", accumulator = "float64")
   found <- settings_of(op)[c("single", "scheme", "accumulate_double", "stay")]
   expect_identical(found, list(single = TRUE, scheme = 3L, accumulate_double = TRUE, stay = FALSE))
-  # Sums over conditioning sets on a GPU may use the CPU as fallback. A call of the operator there ignores the options
-  # of the CPU.
+  # Sums over conditioning sets may run on the CPU instead of the GPU, so that settings_of() returns the options of the
+  # CPU. A call of an operator on a GPU ignores these options.
   environment(op)$backend <- "cuda"
   expect_identical(settings_of(op)[c("backend", "threads", "isa")],
                    list(backend = "cuda", threads = 3L, isa = "baseline"))

@@ -39,7 +39,7 @@ test_that("a number in one column that is not finite does not change the other c
   expect_true(anyNA(damaged[, 2]))
 })
 
-test_that("products agree with the dense matrix, and the complete factor solves systems of it", {
+test_that("products agree with the dense matrix, and the complete factor solves systems with this matrix", {
   precision <- precision_of(90)
   b <- precision$b
   dense <- precision$Q + diag(precision$w)

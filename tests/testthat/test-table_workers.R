@@ -38,7 +38,7 @@ test_that("two and four workers give the same digits as one process, also if a w
   }
 })
 
-# Returns a task that kills its process at unit k, as the system does if memory is short, unless it runs in this process.
+# Returns a task that kills its process at unit k, as the system does if memory is short, except in this process.
 ending_process <- function(task, k) {
   ends <- function(unit, ...) {
     if (unit == k && Sys.getpid() != main) tools::pskill(Sys.getpid(), tools::SIGKILL)
@@ -48,7 +48,7 @@ ending_process <- function(task, k) {
   ends
 }
 
-test_that("ordering and neighbours by workers have the same digits as by one process, also if a worker dies", {
+test_that("cells and neighbours by workers have the same digits as by one process, also if a worker dies", {
   skip_without_future()
   small_cells()
   d <- table_data(1200)
@@ -76,7 +76,7 @@ test_that("ordering and neighbours by workers have the same digits as by one pro
   expect_identical(renewed, 2)
 })
 
-test_that("predictions by workers have the same digits as by one process, also if a worker dies", {
+test_that("predictions by workers have the digits of predictions by one process, also if a worker dies", {
   skip_without_future()
   small_cells()
   fit <- fit_of_table(table_data(1200))
