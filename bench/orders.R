@@ -65,7 +65,7 @@ for (precision in c("float32", "float64")) {
       gc()
     }
     cat(sprintf("%*s", width, cells), "\n")
-    flush(stdout()) # an interrupted run leaves its rows
+    flush(stdout()) # so that an interrupted run shows the rows measured until then
     rm(plan)
     gc()
   }

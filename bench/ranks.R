@@ -33,7 +33,7 @@ ranks <- function(family) {
     old <- seq_len(n)
     if (any(d$y[old] != d$y[1])) break # nothing can be estimated from constant data
   }
-  suppressWarnings({ # a separate seed would give the draws of all data sets the same errors
+  suppressWarnings({ # seed NULL: a fixed seed would repeat the same errors in the draws of all data sets
     fit <- gp(y ~ 0, d[old, ], ~ x, matern(3/2), family = family[[1]], known = list(beta = 0.5), prior = priors,
               weights = rep(c(family[-(1:2)], 1)[[1]], n))
     posterior <- gp_posterior(fit, draws, NULL)

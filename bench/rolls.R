@@ -18,7 +18,7 @@ gpu_ms <- function(call, runs = 5, calls = 10) {
   once()
   1e3 * min(replicate(runs, once())) / calls
 }
-# Writes each row as soon as it is measured, so that an interrupted run leaves its rows.
+# Writes each row as soon as it is measured, so that an interrupted run shows the rows measured until then.
 write_row <- function(row, header) {
   width <- as.integer(pmax(nchar(names(row)), 9))
   if (header) cat(sprintf("%*s", width, names(row)), "\n")

@@ -24,7 +24,7 @@ shown <- list(
 units <- "land surface temperature (\u00b0C)"
 labels <- c(units, units, "standard error (\u00b0C)")
 
-# without smooth edges there are few colours, and the file is small
+# without anti-aliasing there are few colours, so that the file is small
 png("man/figures/satellite.png", 1020, 360, res = 84, type = "cairo", antialias = "none")
 layout(matrix(1:6, 2), heights = c(8, 2))
 for (k in seq_along(shown)) {

@@ -8,7 +8,7 @@ arguments <- commandArgs(TRUE)
 if (!length(arguments)) stop("give the file of the data, an .rds")
 data <- readRDS(arguments[[1]])
 observed <- data[!is.na(data$MaskTemp), ]
-# the nugget is estimated as zero, which is a warning
+# the estimate of the nugget is zero, which gives a warning
 fit <- suppressWarnings(gp(MaskTemp ~ 1, observed, ~ Lon + Lat, exponential() + nugget(), "vecchia"))
 maps <- predict(fit, data, se.fit = TRUE, interval = "confidence")
 

@@ -1,12 +1,12 @@
-# The hand-written scalar loop with which kernops is compared, and the clock.
+# The hand-written scalar loop with which kernops is compared, and functions that measure times.
 
-# compiles in tempdir() with R's compiler
+# Compiles the loop in tempdir(), with R's compiler.
 scalar_compile <- function(source) {
   file.copy(source, tempdir(), overwrite = TRUE)
   old <- setwd(tempdir())
   on.exit(setwd(old))
   unlink("scalar.o")
-  # -O2, whatever R was configured with; no -march, no -ffast-math: the result of a plain build
+  # -O2 for every configuration of R, without -march and -ffast-math, as in a plain build
   makevars <- tempfile()
   writeLines("CXXFLAGS = -O2", makevars)
   log <- system2(

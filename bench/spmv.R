@@ -102,7 +102,7 @@ measure <- function(name, A, precision, empty) {
              "/ copy" = copy / time, check.names = FALSE)
 }
 
-# Writes each row as soon as it is measured, so that an interrupted run leaves its rows.
+# Writes each row as soon as it is measured, so that an interrupted run shows the rows measured until then.
 write_row <- function(row, header) {
   shown <- \(cell) if (is.numeric(cell)) format(signif(cell, 3), scientific = FALSE) else as.character(cell)
   cells <- vapply(row, shown, "")
