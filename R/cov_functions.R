@@ -127,19 +127,19 @@
 #' matern(1) + wave()
 #' circular(1, 0.5) + pentaspherical(1, 0.8) + powered_exponential(1, 0.3, power = 1.2)
 #' triangular(1, 2) + cosine(0.5, period = 7) # along a line
-#' # nested structures with an anisotropy each
+#' # nested structures, each with an anisotropy
 #' spherical(angle = 30, ratio = 0.5) + exponential(angle = 120, ratio = 0.3) + nugget()
 #' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
 #' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
 #' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
 #' own
-#' # the same as exponential(), and estimated alike
+#' # the same covariance as exponential(), with the same estimates
 #' u <- seq(0, 1, 0.02)
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
-#' # intrinsic models have a variogram alone: that of a random walk, a line, and one that grows ever
-#' # more slowly
+#' # intrinsic models have only a variogram: a straight line, as for a random walk, and a variogram
+#' # that grows more and more slowly
 #' set.seed(1)
 #' walk <- cumsum(rnorm(51))
 #' gp(walk ~ 1, coords = ~ u, covariance = power_law())
@@ -155,7 +155,7 @@
 #'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *
 #'       Powf(1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt), -s / 2))",
 #'   list(v = 1, r = 0.3, rt = 2, s = 0.5))
-#' # a sum-metric field of known parameters, and their estimates: `speed` is the space-time anisotropy
+#' # a sum-metric field with known parameters, and their estimates; `speed` is the space-time anisotropy
 #' set.seed(3)
 #' d <- data.frame(x = runif(100), y = runif(100), t = runif(100, 0, 5))
 #' space <- as.matrix(dist(d[c("x", "y")]))

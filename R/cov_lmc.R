@@ -22,9 +22,9 @@
 #'   valid at each step.
 #'
 #'   The response of [gp()] is a matrix, `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))` for names. A
-#'   variable that is `NA` in a row was not observed there (heterotopic data): the others are used. All variables have
-#'   the trend of the formula, with separate coefficients, which have names such as `zinc:(Intercept)`. `known$beta`
-#'   with `~ 0` is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
+#'   variable may be `NA` in a row (heterotopic data): the other variables of the row are used. All variables have the
+#'   trend of the formula, with separate coefficients, which have names such as `zinc:(Intercept)`. `known$beta` with `~
+#'   0` is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
 #'
 #' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` give each variable an independent
 #'   effect, with separate variances such as `zinc:(1 | site).variance`. For an effect of one variable, write the name
@@ -40,7 +40,7 @@
 #'
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
-#'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` are those of these parameters.
+#'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` refer to these parameters.
 #'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each
 #'     variable.
 #'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
@@ -78,17 +78,17 @@
 #' fit <- gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), nugget()))
 #' coef(fit, "covariance")
 #' gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(exponential())) # separable
-#' # random effects of both variables, and of one
+#' # random effects on both variables, and on one of them
 #' d$site <- rep(1:6, 10)
 #' gp(cbind(a, b) ~ 1 + (1 | site), d, ~ x + y)
 #' gp(cbind(a, b) ~ 1 + b:(1 | site), d, ~ x + y)
 #' # effects of sites that are correlated between the variables
 #' gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), random_effect(~ 1 | site), nugget()))
 #' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
-#' # with the covariance of the errors of both
+#' # predictions with the covariance of the errors of both variables
 #' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence",
 #'         cov = "variables")
-#' # a given model
+#' # a model with given sills
 #' lmc(spherical(range = 900), nugget(), sills = list(matrix(c(0.6, 0.5, 0.5, 0.7), 2), c(0.05, 0.1)))
 #' @export
 lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {

@@ -58,7 +58,7 @@
 #' fit <- gp(y ~ 1 + (1 | site), d, ~ x)
 #' fit
 #' ranef(fit)
-#' # a new site
+#' # prediction at a new site
 #' predict(fit, data.frame(x = 0.5, site = c("a", "z")), se.fit = TRUE, interval = "confidence")
 #' # a linear mixed model; a given variance
 #' gp(y ~ x + (x || site), d, covariance = nugget(), estimate = "REML")

@@ -2,8 +2,8 @@
 
 #' Effects of time
 #'
-#' Terms of the covariance of [gp()] that depend on a time index alone, such as the year of a survey, and are the same
-#' at all locations: `matern(3/2) + ar1(~ year) + nugget()`.
+#' Make terms of the covariance of [gp()] that depend on a time index alone, such as the year of a survey, and are the
+#' same at all locations: `matern(3/2) + ar1(~ year) + nugget()`.
 #'
 #' @param effect a one-sided formula of a numeric variable, a date or a time, such as `~ year`. Dates and times are in
 #'   days. With several variables, `zinc ~ year` is an effect on the variable zinc alone, see [lmc()].

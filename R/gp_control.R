@@ -11,7 +11,7 @@
 #'   of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values, if there are more than 1.25 times as many
 #'   observations; four times this number is used if there are more than 4000 observations. Half of the subset is drawn
-#'   at random, and the other half are the nearest neighbours of these.
+#'   at random, and the other half are the nearest neighbours of the drawn observations.
 #' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
 #' @param maxit the largest number of steps of the search.

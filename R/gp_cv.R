@@ -47,7 +47,7 @@
 #' fit <- gp(sin(x) + rnorm(40, sd = 0.1) ~ 1, coords = ~ x)
 #' summary(gp_cv(fit))
 #' summary(gp_cv(fit, folds = 5))
-#' # points stay points
+#' # the result for points of sf is an object of sf
 #' if (requireNamespace("sf", quietly = TRUE)) {
 #'   places <- sf::st_as_sf(quakes[1:100, ], coords = c("long", "lat"))
 #'   print(gp_cv(gp(mag ~ 1, places)))

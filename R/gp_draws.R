@@ -1,7 +1,7 @@
 #' Posterior draws of covariance parameters
 #'
-#' Draws from the posterior distribution of the covariance parameters of a fit with a [prior][gp_priors], and
-#' predictions that include the uncertainty of these parameters.
+#' `gp_posterior()` draws from the posterior distribution of the covariance parameters of a fit with a
+#' [prior][gp_priors]. Predictions and simulations from these draws include the uncertainty of the parameters.
 #'
 #' @param fit a fit of [gp()] with `prior`, by the exact method or by `"vecchia"`.
 #' @param n number of draws.
@@ -63,10 +63,10 @@
 #' draws
 #' new <- data.frame(x = c(5, 12))
 #' predict(draws, new, interval = "prediction")
-#' predict(fit, new, interval = "prediction") # of the parameters at the mode
+#' predict(fit, new, interval = "prediction") # with the parameters at the mode
 #' simulate(draws, nsim = 2, seed = 1, newdata = new)
 #'
-#' # counts
+#' # a fit to counts
 #' counts <- rpois(40, exp(1 + sin(x)))
 #' fit <- gp(counts ~ 1, coords = ~ x, covariance = matern(3/2), family = poisson(),
 #'           prior = list(range = pc_range(0.5), variance = pc_sd(3)))

@@ -39,7 +39,7 @@
 #' grid <- data.frame(x = seq(0.05, 9.95, by = 0.1))
 #' # the length where the field exceeds 0.5 and 0.9
 #' gp_exceedance(fit, grid, above = c(0.5, 0.9), areas = 0.1)
-#' # in both halves
+#' # the length in each half of the interval
 #' halves <- cbind(left = 0.1 * (grid$x < 5), right = 0.1 * (grid$x >= 5))
 #' gp_exceedance(fit, grid, above = 0.5, areas = halves)
 #' @export

@@ -155,7 +155,7 @@
 #' summary(gp_cv(seen))
 #' # the probability that the prevalence is above a half
 #' predict(seen, data.frame(x = c(1.5, 4.5)), interval = "confidence", above = 0.5)
-#' # and of its mean over intervals
+#' # the same for the mean of the prevalence over intervals
 #' predict(seen, data.frame(x = c(1.5, 4.5)), block = 2, se.fit = TRUE, above = 0.5)
 #'
 #' # an approximation for many observations

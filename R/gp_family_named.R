@@ -144,7 +144,7 @@
 #' d$event <- d$time < 3
 #' fit <- gp(cbind(pmin(time, 3), event) ~ 1, d, ~ x, matern(5/2), family = gp_family("weibull"))
 #' predict(fit, data.frame(x = c(1.5, 4.5)), interval = "prediction")
-#' # classes
+#' # ordered classes
 #' d$class <- cut(sin(d$x) + rlogis(60, 0, 0.3), c(-Inf, -0.5, 0.5, Inf), c("low", "middle", "high"))
 #' gp(class ~ 1, d, ~ x, matern(5/2), family = gp_family("ordered"))
 #' @export

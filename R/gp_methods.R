@@ -15,21 +15,21 @@
 #' @param cost whether `summary()` includes a table of the time of each part of the fit, in seconds; see the details.
 #' @param ... further fits for `AIC()`, `BIC()` and `anova()`; the other methods have no further arguments.
 #'
-#' @details `vcov()` of the trend is the covariance matrix of generalised least squares. For the covariance parameters,
-#'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
-#'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations, and approximate
-#'   ones of up to 1000, the second derivatives are the observed information, from differences of the gradient. For
-#'   larger fits by `method = "vecchia"` they are the expected information (for REML, that of the likelihood without a
-#'   trend); for other larger fits and for iterative fits, the average information at the end of the search (Gilmour et
-#'   al. 1995). Parameters on which the likelihood hardly depends, such as those of a field whose variance is estimated
-#'   as next to zero, have standard errors of `NA` and a warning of class `kernops_no_standard_error`; all other
-#'   standard errors are then conditional on the values of these parameters. The standard errors of `summary()` and
-#'   [`tidy()`][gp_broom] are the square roots of the diagonal of `vcov()`. Wald intervals of `confint()` are symmetric
-#'   on the log scale. `residuals()` are the response minus the fitted field, which includes the trend; with `type =
-#'   "pearson"`, residuals are divided by the standard deviation of the noise, and are `NA` if there is no noise.
-#'   `summary()` names pairs of terms that the data hardly tell apart, such as a smooth of a coordinate and a field
-#'   along the same coordinate: the data determine the sum of the two terms, but their errors have a correlation below
-#'   -0.9.
+#' @details `vcov()` of the trend is the covariance matrix of generalised least squares. `vcov()` of the covariance
+#'   parameters is computed from the second derivatives of the log-likelihood with respect to the parameters of the
+#'   search (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations, and
+#'   approximate ones of up to 1000, the second derivatives are the observed information, from differences of the
+#'   gradient. For larger fits by `method = "vecchia"` they are the expected information (for REML, that of the
+#'   likelihood without a trend); for other larger fits and for iterative fits, the average information at the end of
+#'   the search (Gilmour et al. 1995). Parameters on which the likelihood hardly depends, such as those of a field whose
+#'   variance is estimated as next to zero, have standard errors of `NA` and a warning of class
+#'   `kernops_no_standard_error`; all other standard errors are then conditional on the values of these parameters. The
+#'   standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of the diagonal of `vcov()`. Wald
+#'   intervals of `confint()` are symmetric on the log scale. `residuals()` are the response minus the fitted field,
+#'   which includes the trend; with `type = "pearson"`, residuals are divided by the standard deviation of the noise,
+#'   and are `NA` if there is no noise. `summary()` names pairs of terms that the data hardly tell apart, such as a
+#'   smooth of a coordinate and a field along the same coordinate: the data determine the sum of the two terms, but
+#'   their errors have a correlation below -0.9.
 #'
 #'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its

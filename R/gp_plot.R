@@ -67,7 +67,7 @@
 #' plot(fit, "variogram", estimator = "cressie", cutoff = 5)
 #' plot(fit, c("q0.1", "above0.5"))
 #' plot(gp_cv(fit))
-#' # effects with their errors
+#' # effects with intervals
 #' site <- rep(letters[1:8], 5)
 #' plot(gp(y ~ (1 | site), coords = ~ u, covariance = matern(5/2) + nugget()), "effects")
 #' if (requireNamespace("ggplot2", quietly = TRUE)) {

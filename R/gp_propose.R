@@ -81,7 +81,7 @@
 #'   fit <- update(fit, newdata = new)
 #' }
 #' min(fit$parts$y)
-#' # four evaluations at once; where the function is near 20
+#' # four evaluations at once; points where the function is near 20
 #' gp_propose(fit, batch = 4)
 #' gp_propose(fit, criterion = "contour", threshold = 20)
 #' @export

@@ -88,7 +88,7 @@
 #' @examples
 #' set.seed(1)
 #' sites <- data.frame(a = runif(200), b = runif(200))
-#' # 50 genes, of which every fifth has a field
+#' # 50 genes; every fifth gene has a field
 #' waves <- sapply(1:50, function(gene) sin(6 * sites$a + gene) * cos(6 * sites$b) * (gene %% 5 == 0))
 #' Y <- waves + rnorm(200 * 50)
 #' colnames(Y) <- paste0("gene", 1:50)

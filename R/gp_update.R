@@ -41,10 +41,10 @@
 #' d$y <- sin(5 * d$x) + d$z^2
 #' fit <- gp(y ~ 1, d[1:50, ], ~ x + z, matern(5/2, ard = TRUE) + nugget())
 #' update(fit, newdata = d[51:60, ])
-#' # the same parameters
+#' # with the same parameters
 #' more <- update(fit, newdata = d[51:60, ], refit = FALSE)
 #' predict(more, data.frame(x = 0.5, z = 0.5), se.fit = TRUE, interval = "confidence")
-#' # another trend
+#' # with another trend
 #' update(fit, . ~ x)
 #' @importFrom stats update
 #' @export

@@ -36,7 +36,7 @@
 #' set.seed(1)
 #' x <- matrix(rnorm(3000), 1000)
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
-#' on_gpu <- try(gpu_matrix(x)) # an error where there is no GPU
+#' on_gpu <- try(gpu_matrix(x)) # an error without a GPU
 #' if (inherits(on_gpu, "gpu_matrix")) {
 #'   print(on_gpu[1:10, ])
 #'   density <- op(list(on_gpu, on_gpu), output = "gpu")

@@ -20,11 +20,11 @@
 #' set.seed(1)
 #' x <- matrix(runif(20), 10)
 #' y <- matrix(runif(16), 8)
-#' # stored weights of all pairs
+#' # stored weights for all pairs
 #' w <- matrix(runif(80), 10)
 #' op <- keops_kernel("Sum_Reduction(w * Exp(-SqDist(x, y)), 1)", c("x = Vi(2)", "y = Vj(2)", "w = Vij(1)"))
 #' op(list(x, y, w))
-#' # weights by classes
+#' # weights that depend on the classes of both points
 #' score <- matrix(c(1, 0.2, 0.2, 1), 2)
 #' op(list(x, y, lookup_terms(score, rep(1:2, 5), rep(1:2, 4))))
 #' @export

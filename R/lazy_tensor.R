@@ -88,11 +88,11 @@
 #' nearest <- argmin(sqdist(Vi(x), Vj(y)), "j")
 #' nearest[1:5]
 #'
-#' # stored weights of all pairs
+#' # stored weights for all pairs
 #' A <- matrix(runif(100 * 200), 100)
 #' all.equal((Vij(A) * K) %*% b, (A * as.matrix(K)) %*% b)
 #'
-#' # an operator for later data
+#' # an operator without data
 #' op <- sum(exp(-sqdist(Vi(3), Vj(3))) * Vj(1), "j")
 #' head(op(list(x, y, b)), 3)
 #' @name LazyTensor

@@ -178,11 +178,11 @@
 #'   for few new points, but standard errors are larger if observations are noisy. This method is also used if an
 #'   observation has no noise, and with more than three coordinates.
 #'
-#'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, all new
-#'   points are in memory and have a joint distribution, given the observations that are nearest to each new point and a
-#'   few observations that cover the whole table; variances of points are those of the predictions by cells. If these
-#'   observations do not fit into `memory` (or, without `memory`, if there are more than 5 million), this is an error of
-#'   class `kernops_memory_error`.
+#'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, new points
+#'   that are given in memory (not as a table) have a joint distribution, given the observations that are nearest to
+#'   each new point and a few observations that cover the whole table; variances of points are those of the predictions
+#'   by cells. If these observations do not fit into `memory` (or, without `memory`, if there are more than 5 million),
+#'   this is an error of class `kernops_memory_error`.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has
 #'   another type than in the fit or a new factor level; `kernops_crs_error`, also an input error, if the reference
@@ -206,7 +206,7 @@
 #' predict(fit, data.frame(x = 1:3), interval = "prediction", probs = c(0.1, 0.9), above = 0.5)
 #' # from the 10 nearest observations
 #' predict(fit, data.frame(x = 1:3), nmax = 10, interval = "confidence")
-#' # from those not farther away than 0.6; the trend and the process
+#' # from observations at a distance of at most 0.6; the trend and the process
 #' predict(fit, data.frame(x = c(1, 11)), maxdist = 0.6, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), type = "terms")
 #' # means over intervals of length 1; joint covariances

@@ -31,7 +31,7 @@
 #' @examples
 #' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)
-#' # means of groups that are means themselves
+#' # means of values that are means of groups
 #' pool <- seg_op(c(n = "a_n + b_n", mean = "(a_n * a_mean + b_n * b_mean) / (a_n + b_n)"), c(n = 0, mean = NA))
 #' studies <- data.frame(site = c("u", "v", "u"), n = c(10, 20, 30), mean = c(1.5, 2, 1.7))
 #' seg_reduce(studies, g = ~site, op = pool)

@@ -37,7 +37,7 @@
 #' seg_reduce(iris$Sepal.Width, plan = plan, op = "mean")
 #' seg_reduce(as.matrix(iris[1:4]), plan = plan, op = "max")
 #'
-#' # groups of two keys
+#' # groups by two keys
 #' seg_reduce(mtcars$mpg, plan = seg_plan(g = mtcars[c("cyl", "gear")]), op = "mean")
 #' @export
 seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n = NULL, sort = TRUE, keys = NULL,

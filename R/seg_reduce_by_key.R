@@ -31,12 +31,12 @@
 #' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
 #' # a new run begins where there is a gap of more than one
 #' reduce_by_key(c(1, 1.5, 2, 7, 7.2), 1:5, same = "Abs(a - b) <= 1")
-#' # of two keys
+#' # runs of two keys
 #' reduce_by_key(list(c(1, 1, 1, 2), c("a", "a", "b", "b")), 1:4)
-#' # runs that are found once
+#' # a plan: the runs are found once
 #' plan <- seg_plan(keys = c("a", "a", "b", "a"))
 #' reduce_by_key(x = c(1, 2, 3, 4), op = "max", plan = plan)
-#' # by whole numbers
+#' # runs of keys with equal whole-number parts
 #' reduce_by_key(c(1.1, 1.9, 2.5, 2.6), 1:4, op = "max", same = floor)
 #' @export
 reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = NULL,

@@ -28,7 +28,7 @@
 #' x <- matrix(runif(200), 100)
 #' b <- sin(6 * x[, 1])
 #' fit <- kernel_solve(op, "b", list(s = 3, x = x, y = x, b = b), lambda = 0.1, tol = 1e-10)
-#' g <- kernel_solve_grad(fit, eta = b) # of sum(b * (K + lambda I)^-1 b)
+#' g <- kernel_solve_grad(fit, eta = b) # the gradient of sum(b * (K + lambda I)^-1 b)
 #' g$s
 #' dx <- g$x + g$y
 #' @export

@@ -65,18 +65,18 @@
 #' gp_variogram(z ~ b, d, breaks = 5, coords = ~ a + b, estimator = "genton")
 #' gp_variogram(z ~ b, d, coords = ~ a + b, alpha = c(0, 90), cutoff = 0.3, width = 0.1,
 #'              estimator = "cressie")
-#' # in boreholes: along the vertical and in the plane
+#' # observations in boreholes: vertical and horizontal variograms
 #' holes <- data.frame(x = runif(100), y = runif(100), depth = runif(100))
 #' holes$z <- sin(20 * holes$depth) + holes$x + rnorm(100, sd = 0.1)
 #' gp_variogram(z ~ 1, holes, breaks = 3, coords = ~ x + y + depth, beta = c(0, 90), tol.ver = 20)
 #' d$w <- d$z + rnorm(200)
-#' gp_variogram(cbind(z, w) ~ 1, d, breaks = 3, coords = ~ a + b) # and cross-variograms
+#' gp_variogram(cbind(z, w) ~ 1, d, breaks = 3, coords = ~ a + b) # with the cross-variogram
 #' head(gp_variogram(z ~ b, d, coords = ~ a + b, cutoff = 0.1, cloud = TRUE), 3)
-#' # gstat takes it
+#' # a variogram model fitted by gstat
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   print(gstat::fit.variogram(v, gstat::vgm(0.5, "Gau", 0.5, nugget = 0.01)))
 #' }
-#' # points and values
+#' # a matrix of points, and values
 #' gp_variogram(d[c("a", "b")], d$z, breaks = c(0, 0.1, 0.2))
 #' @export
 gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "cuda"), coords = NULL, cutoff = NULL,

@@ -36,7 +36,7 @@
 #' if (requireNamespace("gstat", quietly = TRUE)) {
 #'   print(as_gp(gstat::vgm(0.6, "Sph", 900, nugget = 0.05, Err = 0.02)))
 #'   print(as_gp(gstat::vgm(2, "Pow", 1.2, anis = c(30, 0.5))))
-#'   # nested, each with an anisotropy
+#'   # nested models, each with an anisotropy
 #'   short <- gstat::vgm(0.2, "Exp", 100, anis = c(120, 0.4), nugget = 0.05)
 #'   print(as_gp(gstat::vgm(0.6, "Sph", 900, anis = c(30, 0.5), add.to = short)))
 #'   for (name in c("Exp", "Gau", "Exc", "Mat", "Ste", "Bes", "Sph", "Cir", "Pen", "Lin", "Wav",

@@ -47,7 +47,7 @@
 #' @examples
 #' fit <- kernel_pca(iris[1:4], 2)
 #' plot(fit$scores, col = iris$Species)
-#' # two rings
+#' # points on two rings
 #' set.seed(2)
 #' angle <- runif(150, 0, 2 * pi)
 #' radius <- rep(c(1, 2), c(50, 100)) + rnorm(150, sd = 0.1)
