@@ -50,7 +50,7 @@ effects_of <- function(d, e) {
   field + 0.7 * outer(as.character(d$g), as.character(e$g), `==`) + 0.4 * outer(d$w, e$w) * outer(d$h, e$h, `==`)
 }
 
-test_that("random effects beside a field agree with dense algebra in likelihood, gradient and kriging", {
+test_that("models with random effects and a field agree with dense algebra in likelihood, gradient and kriging", {
   skip_if_not_installed("nlme")
   K <- effects_of(trial, trial) + diag(0.05, 70)
   X <- cbind(1, trial$w)

@@ -55,7 +55,7 @@ new_variance <- function(e) {
   1.3 + 0.7 + 2 * diag(smooth_of(mgcv::s(x), e)$K) + 0.1 * diag(smooth_of(mgcv::s(w, bs = "cr", k = 6), e)$K)
 }
 
-test_that("smooths beside a field and random effects agree with dense algebra", {
+test_that("models with smooths, a field and random effects agree with dense algebra", {
   known <- model_of(wavy)
   K <- known$K + diag(0.05, 80)
   new <- model_of(new_wavy)

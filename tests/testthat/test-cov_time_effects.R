@@ -43,7 +43,7 @@ test_that("a product of a time effect and a field is a field for each time, corr
   }
 })
 
-test_that("the gradient of time effects beside Vecchia's approximation agrees with finite differences", {
+test_that("the gradient of a model with time effects and Vecchia's approximation agrees with finite differences", {
   withr::local_seed(2)
   d <- yearly_case(80)
   both <- exponential(2, 0.4) + ar1(~ year, 0.8, 3) + random_walk(~ year, 0.5) + nugget(0.1)

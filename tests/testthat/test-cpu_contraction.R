@@ -149,7 +149,7 @@ test_that("inner products, weights and computed vectors are right", {
   }, D = c(16, 20, 97, 200, 784), offset = 0)
 })
 
-test_that("several contractions are computed beside other operations on the same vectors", {
+test_that("several contractions can be combined with other operations on the same vectors", {
   for_each_size(\(D, x, y, on_each) {
     u <- runif(107)
     v <- runif(75)

@@ -58,7 +58,7 @@ test_that("groups have independent fields, by all methods", {
   expect_lt(fit$loglik, free$loglik)
 })
 
-test_that("random effects beside a field agree with dense algebra", {
+test_that("models with random effects and a field agree with dense algebra", {
   with_effects <- \(theta, d, e) field_of(d, e, theta[[1]], theta[[2]]) + theta[[3]] * same(d$g, e$g)
   fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4) + random_effect(~ 1 | g, 0.3) + nugget(0.1),
             estimate = "none", family = poisson())

@@ -59,7 +59,7 @@ test_that("a map of a fit with covariates shows the predictions at newdata", {
   expect_error(plot(fit, "field", add = 1), class = "kernops_input_error")
 })
 
-test_that("a plot of many observations predicts a random sample of the observations", {
+test_that("a plot of many observations shows predictions at a random sample of the observations", {
   many <- withr::with_seed(2, data.frame(x = runif(12000), y = runif(12000)))
   many$z <- sin(6 * many$x)
   large <- gp(z ~ 1, many, ~ x + y, exponential(1, 0.3) + nugget(0.1), "vecchia", "none", neighbours = 5)

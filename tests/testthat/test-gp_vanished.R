@@ -32,7 +32,7 @@ test_that("no warning names terms with an effect, or the only term", {
   expect_no_message(gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "REML"))
 })
 
-test_that("no warning names an effect beside a field whose variance is far above that of the response", {
+test_that("no warning names an effect if the variance of the field is far above that of the response", {
   withr::local_seed(2)
   d <- data.frame(a = runif(120), b = runif(120), g = sample(1:8, 120, TRUE))
   d$z <- 3 * d$a + d$b^2 + 0.03 * rnorm(8)[d$g] + rnorm(120, sd = 0.005)

@@ -1,5 +1,5 @@
-# Random effects with many levels beside Vecchia's approximation: the sparse representation of coefficients against the
-# dense one and plain R.
+# Models with Vecchia's approximation and random effects of many levels: the sparse representation of the coefficients
+# of effects against the dense one and plain R.
 
 regions <- local({
   withr::local_seed(61)
@@ -115,7 +115,7 @@ test_that("a warning reports the Monte Carlo error, which decreases with more pr
   expect_match(paste(capture.output(print(summary(few))), collapse = " "), "Monte Carlo error of the log-likelihood")
 })
 
-test_that("smooths beside levels, fits without a trend and blocks of groups agree with the dense representation", {
+test_that("smooths with many levels, fits without a trend and blocks of groups agree with the dense representation", {
   skip_if_not_installed("mgcv")
   cases <- list(
     smooth = \(...) gp(z ~ s(x, k = 5), ..., covariance = field() + smooth_effect(~ s(x, k = 5), 0.2) +

@@ -1,4 +1,4 @@
-# Random effects and smooths beside Vecchia's approximation, against the exact method, plain R, nlme and mgcv.
+# Models with Vecchia's approximation, random effects and smooths, against the exact method, plain R, nlme and mgcv.
 
 plots <- local({
   withr::local_seed(47)

@@ -1,4 +1,4 @@
-# Random effects and smooths beside Vecchia-inducing-points approximations, against plain R and the exact method.
+# Models with Vecchia-inducing-points approximations, random effects and smooths, against plain R and the exact method.
 
 farms <- local({
   withr::local_seed(61)
