@@ -93,8 +93,8 @@
 #' @param dims numbers of the coordinates used; default: all.
 #' @param fixed names of the parameters that [gp()] keeps at their given values, such as `"range"`.
 #' @param formula a string in the language of [keops_kernel()], in the points `x` and `y` and the named parameters.
-#'   User-defined formulas see the original coordinates; for all other covariances the coordinates are centred, which
-#'   preserves digits in float32.
+#'   User-defined formulas are evaluated at the original coordinates; for all other covariances the coordinates are
+#'   centred, which preserves digits in float32.
 #' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
 #'   used as `1 * covariance(formula)`.
 #' @param positive names of the parameters that must stay positive; these parameters are optimised on a log scale.

@@ -5,10 +5,10 @@
 #' Makes a list of settings for the argument `control` of [gp()]. If only some methods use a setting, the methods are
 #' given in parentheses.
 #'
-#' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
-#'   many are used if they differ in more than four parameters. A larger number never gives a worse optimum. With
-#'   package future.apply these searches run under any `future::plan()`. With 0, one search begins at the given values
-#'   of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
+#' @param starts number of starting values from which searches begin: the best of all values that are tried; four times
+#'   as many are used if starting values differ in more than four parameters. A larger number never gives a worse
+#'   optimum. With package future.apply these searches run under any `future::plan()`. With 0, one search begins at the
+#'   given values of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values, if there are more than 1.25 times as many
 #'   observations; four times this number is used if there are more than 4000 observations. Half of the subset is drawn
 #'   at random, and the other half are the nearest neighbours of the drawn observations.

@@ -41,7 +41,8 @@
 #' ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
 #'
 #' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation
-#' (overdispersion). The default covariance of a family has none: presence and absence do not determine it.
+#' (overdispersion). The default covariance of a family has no nugget, since presence and absence do not determine its
+#' variance.
 #'
 #' @section Method:
 #' The mode of the process given the data is found by Newton's method, and the likelihood is that of the normal

@@ -8,10 +8,10 @@
 #' @param x,object a fit of [gp()]; for `autoplot()` also a result of [gp_cv()] or [gp_variogram()].
 #' @param which names of panels: `"field"`, `"se"` (standard errors of the field), quantiles such as `"q0.9"` and
 #'   probabilities such as `"above500"` (of the field), as maps or curves; `"effects"`, see the section about effects;
-#'   `"residuals"`, `"covariance"`, `"variogram"`. Fits of several variables have `"variogram"`, their default,
-#'   `"effects"`, and a map or a curve of each variable. For [gp_cv()] `"observed"` (against predictions), `"qq"`
-#'   (standardised errors against normal quantiles) and `"map"` (standardised errors at their points); `autoplot()`
-#'   draws one of these panels.
+#'   `"residuals"`, `"covariance"`, `"variogram"`. Fits of several variables have the panels `"variogram"` (the
+#'   default), `"effects"`, and a map or a curve of each variable. For [gp_cv()] `"observed"` (against predictions),
+#'   `"qq"` (standardised errors against normal quantiles) and `"map"` (standardised errors at their points);
+#'   `autoplot()` draws one of these panels.
 #' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
 #'   variogram, along each direction of the empirical variogram. The model is also drawn over clouds and over
 #'   directional and robust variograms.

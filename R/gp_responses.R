@@ -40,8 +40,8 @@
 #'   on the estimated ranges.
 #'
 #'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
-#'   nugget and variances; each has its own scale. The common parameters maximise the sum of the log-likelihoods. Then
-#'   there is no test, and all values are stored in memory as doubles.
+#'   nugget and variances; each response has a separate scale. The common parameters maximise the sum of the
+#'   log-likelihoods. Then there is no test, and all values are stored in memory as doubles.
 #'
 #'   The covariance is a sum or product of [covariance_functions] and a [nugget()], with all variances free. Known noise
 #'   or coefficients, a `prior`, `group`, `transform`, `family`, random effects, smooths, periodic, linear, intrinsic

@@ -27,8 +27,8 @@
 #'   requires the CPU and one response without `group`, effects, priors and merged locations; otherwise the factor is
 #'   computed again.
 #'
-#'   The data of `fit` are found by evaluating its call where `update()` is called; the data must not have changed since
-#'   the fit. The call of the result contains all data.
+#'   `update()` finds the data by evaluating the call of `fit` in the calling frame; the data must not have changed
+#'   since the fit. The call of the result contains all data.
 #'
 #' @return A fit, see [gp()]; its call if `evaluate = FALSE`.
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if the data

@@ -1,8 +1,8 @@
 #' Covariances, correlations and regression lines of segments
 #'
 #' `seg_cov()` and `seg_cor()` compute the covariance and the correlation of `x` and `y` in each segment; `seg_slope()`
-#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Deviations from the means of
-#' each segment are summed, so that no digits are lost if means are large.
+#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Products of deviations from
+#' the means of each segment are summed, so that no digits are lost if means are large.
 #'
 #' @inheritParams seg_reduce
 #' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. If `x` is a [gpu_matrix()], the

@@ -1,8 +1,8 @@
 #' Reduce segments
 #'
 #' `seg_reduce()` computes one result for each segment of a vector, or of the rows of a matrix: sums by group, extremes
-#' of runs, products of sparse matrices. The time depends on the number of values and hardly on how they are divided
-#' into segments. Results are bit-identical in every run, for any number of threads, with or without a plan.
+#' of runs, products of sparse matrices. The time depends on the number of values, but hardly on the sizes of the
+#' segments. Results are bit-identical in every run, for any number of threads, with or without a plan.
 #'
 #' @details
 #' | `op` | result |

@@ -11,11 +11,11 @@
 #'
 #' @details
 #' The statistic of `energy_test()` is that of Szekely and Rizzo (2004), \eqn{nm / (n + m) (2 A - B - C)} with the mean
-#' distances A between the samples, B within x and C within y, where a point has distance 0 to itself. The statistic of
-#' `mmd_test()` is the squared maximum mean discrepancy of Gretton et al. (2012): the mean kernel within x plus the mean
-#' kernel within y minus twice the mean kernel between x and y. The means within a sample include the pairs of a point
-#' with itself. Both statistics are quadratic forms in the labels of the points, so that the sums for all permutations
-#' are products of one matrix, which is not stored, with many right-hand sides.
+#' distances A between the samples, B within x and C within y. The means B and C include the distance 0 of each point to
+#' itself. The statistic of `mmd_test()` is the squared maximum mean discrepancy of Gretton et al. (2012): the mean
+#' kernel within x plus the mean kernel within y minus twice the mean kernel between x and y. The means within a sample
+#' include the pairs of a point with itself. Both statistics are quadratic forms in the labels of the points, so that
+#' the sums for all permutations are products of one matrix, which is not stored, with many right-hand sides.
 #'
 #' The p-value is \eqn{(1 + b) / (1 + B)}, where b of B permutations have a statistic at least as large as that of the
 #' data. Random numbers come from R's generator: see [set.seed()].
