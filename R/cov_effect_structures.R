@@ -1,9 +1,9 @@
 # Effects as structures of lmc(): for each level of a factor, or each time, the effects of the variables are correlated.
 # With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', the covariance of
-# the coefficients of all variables is the Kronecker product of S and B, in which the coefficients of the variables are
-# adjacent.
+# the coefficients of all variables is the Kronecker product of S and B, in which the coefficients of all variables for
+# one coefficient of S are adjacent.
 
-# TRUE for the leaves of a term that is an effect, or an effect as a structure of lmc().
+# TRUE if the leaves of a term are an effect, or an effect that is a structure of lmc().
 is_effect_term <- function(leaves) {
   number <- length(leaves)
   is_effect(leaves[[number]]) && (number == 1 || number == 2 && is_coregion(leaves[[1]]))
@@ -29,8 +29,8 @@ check_effect_structure <- function(x, call = caller_env()) {
                call = call)
 }
 
-# Converts the effect of one variable, if it is a structure, to an effect of all variables, after `before` other
-# coefficients.
+# Converts the effect of one variable, if the effect is a structure of lmc(), to an effect of all variables; `before`
+# other coefficients come before its coefficients.
 with_structure <- function(effect, model, before) {
   leaf <- effect$leaf
   if (is.null(leaf$structure)) return(effect)
@@ -56,7 +56,7 @@ effect_slopes.lmc_effect <- function(effect, theta) {
     half <- tcrossprod(replace(0 * L, entries[k, , drop = FALSE], 1), L)
     kronecker(S, half + t(half))
   })
-  # the first derivative of the base is with respect to its variance, which is 1
+  # the first derivative of the base effect is omitted: it belongs to the variance, which is fixed at 1
   c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
 }
 

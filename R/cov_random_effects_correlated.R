@@ -1,11 +1,11 @@
 # Random effects with several correlated coefficients for each level, (x | g). Their covariance matrix S is D C C' D: D
 # has the standard deviations, and C is the Cholesky factor of a correlation matrix in canonical partial correlations
-# (Lewandowski, Kurowicka and Joe 2009): z[j, k] for k < j is the correlation of coefficients j and k given the
-# coefficients before k. Any values between -1 and 1 give a correlation matrix; if there are two coefficients, the value
-# is their correlation.
+# (Lewandowski, Kurowicka and Joe 2009): z[j, k] for k < j is the partial correlation of coefficients j and k given the
+# coefficients before k. Any values between -1 and 1 define a correlation matrix. If there are two coefficients, the
+# only value is their correlation.
 
-# The formula in the points, whose columns are the covariates (except the covariate 1 of an intercept) and the number of
-# the level.
+# The kernel of points whose columns are the covariates (except the covariate 1 of an intercept) and the number of the
+# level.
 correlated_kernel <- kernel("effects", function(variance, correlation, x, y, size, intercept) {
   root <- root_texts(variance, correlation, size)
   along <- function(point, column) {
@@ -37,10 +37,10 @@ root_texts <- function(variance, correlation, size) {
   texts
 }
 
-# Rows and columns of the pairs of coefficients, in the order of their correlations.
+# The row and the column of each pair of coefficients, in the order of the correlations.
 coefficient_pairs <- function(size) which(lower.tri(diag(size)), arr.ind = TRUE)
 
-# C, and its derivatives with respect to the correlations.
+# The factor C and its derivatives with respect to the correlations.
 correlation_root <- function(correlation, size) {
   z <- matrix(0, size, size)
   z[coefficient_pairs(size)] <- correlation
@@ -67,7 +67,7 @@ correlation_root_slopes <- function(correlation, size) {
   })
 }
 
-# The leaf of several coefficients for each level of `terms`, which differ only in their slopes.
+# The leaf with several coefficients for each level; `terms` differ only in their slopes.
 correlated_leaf <- function(terms, variance, correlation, fixed, label, columns, call) {
   size <- length(terms)
   check_coefficients_of(variance, "variance", size, call)

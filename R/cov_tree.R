@@ -1,8 +1,8 @@
 # A covariance is a tree: leaves, joined by + and *. Each leaf has a path from the root, such as "1.2" for the second
-# part of the whole. The table of parameters, and all results for each leaf, are addressed by that path.
+# part of the whole. The table of parameters, and all results for each leaf, are identified by this path.
 
-# Folds a covariance from its leaves to the whole: leaf(leaf, path), and join(operation, parts) of the results of the
-# parts.
+# Folds a covariance from the leaves to the root: leaf(leaf, path) returns the result for a leaf, and join(operation,
+# parts) combines the results of parts.
 fold_covariance <- function(x, leaf, join, path = "1") {
   if (x$kind == "leaf") return(leaf(x, path))
   join(x$kind, Map(fold_covariance, x$parts, list(leaf), list(join), part_paths(x, path)))
@@ -10,14 +10,14 @@ fold_covariance <- function(x, leaf, join, path = "1") {
 
 part_paths <- function(x, path) paste(path, seq_along(x$parts), sep = ".")
 
-# The leaves, by their paths.
+# The leaves of a covariance, named by their paths.
 leaves_of <- function(x, path = "1") {
   fold_covariance(x, function(leaf, path) stats::setNames(list(leaf), path), function(operation, parts) {
     do.call(c, unname(parts))
   }, path)
 }
 
-# The terms of a sum: for each the leaves of its product, by their paths.
+# The terms of a sum: for each term, the leaves of its product, named by their paths.
 added_terms <- function(x, path = "1") {
   if (x$kind == "+") do.call(c, unname(Map(added_terms, x$parts, part_paths(x, path)))) else list(leaves_of(x, path))
 }
@@ -29,7 +29,7 @@ without_terms <- function(x, drop) {
   if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
 }
 
-# The terms that are not products, by their paths.
+# The terms that are not products, named by their paths.
 added_leaves <- function(x) do.call(c, Filter(function(leaves) length(leaves) == 1, added_terms(x)))
 
 leaf_at <- function(x, path) leaves_of(x)[[path]]
@@ -97,7 +97,7 @@ has_free_variance <- function(leaf, path) {
   !leaf$kernel$by_formula && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
 }
 
-# TRUE if a free variance scales the whole covariance; other factors then need no variance.
+# TRUE if a free variance multiplies the whole covariance; in a product, the other factors then need no variance.
 has_own_scale <- function(x) {
   fold_covariance(x, has_free_variance, function(operation, parts) {
     (if (operation == "*") any else all)(unlist(parts))

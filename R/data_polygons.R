@@ -1,5 +1,5 @@
-# Nodes of integrals over polygons: data_polygon_pieces.R cuts each polygon into pieces of similar size; the nodes are
-# the centroids of the pieces, the weights are their areas. The rule is exact for linear functions on any polygon.
+# Nodes for integrals over polygons: data_polygon_pieces.R cuts each polygon into pieces of similar size; the nodes are
+# the centroids of the pieces, the weights are their areas. This rule is exact for linear functions on any polygon.
 
 is_area <- function(x) {
   if (inherits(x, "SpatVector")) return(terra::geomtype(x) == "polygons")
@@ -7,15 +7,16 @@ is_area <- function(x) {
   inherits(x, c("sf", "sfc")) && any(has_area(sf::st_geometry(x)))
 }
 
-# Returns whether geometries have an area; sf gives empty polygons no dimension.
+# TRUE for geometries with an area. In sf, the dimension of empty polygons is NA.
 has_area <- function(shapes) sf::st_dimension(shapes) %in% 2 | geometry_types(shapes) %in% c("POLYGON", "MULTIPOLYGON")
 
 geometry_types <- function(shapes) as.character(sf::st_geometry_type(shapes))
 
 # About `n` nodes of each polygon. A list of
-#   u, weight  for each polygon a matrix and a vector whose sum is 1; an empty polygon has a missing node
+#   u, weight  for each polygon, a matrix of nodes and a vector of weights whose sum is 1; an empty polygon has one node
+#              with NA
 #   centre     a matrix of the centroids
-# If sf computes on the sphere, edges are great circles, and the pieces belong to an equal-area projection.
+# If sf computes on the sphere, edges are great circles, and the pieces are cut in an equal-area projection.
 area_points <- function(x, n, call = caller_env()) {
   need_package("sf", "newdata with polygons", call)
   n <- n %||% 400
@@ -49,7 +50,7 @@ nodes_of_pieces <- function(pieces, chart) {
        centre = chart$from_plane(t(colSums(pieces$centre * weight))))
 }
 
-# Polygons: their coordinates are the centroids of area_points().
+# Polygons as spatial data, with the centroids of area_points() as coordinates.
 area_parts <- function(x, areas) {
   shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
   values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))
@@ -65,8 +66,8 @@ polygons_of <- function(shape) {
   lapply(Filter(length, polygons), lapply, function(ring) unname(ring[, 1:2, drop = FALSE]))
 }
 
-# Polygons in the plane that cover each of their points once, with holes inside; other polygons are converted by
-# sf::st_make_valid().
+# Checks that polygons in the plane do not overlap themselves, and that holes are inside; other polygons are converted
+# by sf::st_make_valid().
 valid_polygons <- function(polygons) {
   shapes <- sf::st_sfc(lapply(polygons, sf::st_multipolygon))
   bad <- !sf::st_is_valid(shapes) %in% TRUE

@@ -1,11 +1,11 @@
-# Maps that are read in windows of whole rows, so that one window is in memory at a time.
+# Maps that are read in windows of whole rows, so that only one window is in memory at a time.
 
-# The windows of a map, whose layers `variables` are read, or all if it has none of these. A list:
+# The windows of a map. The layers `variables` are read, or all layers if the map has none of these. A list:
 #   template     a SpatRaster with the geometry of the map, without values
-#   read(rows)   the cells of adjacent rows, which are counted from the top, in the order of terra: of class map_window,
-#                as spatial_parts() has them
-#   about        text and numbers that differ between maps
-#   result(file) predictions in a file, in the class of the map
+#   read(rows)   the cells of adjacent rows, counted from the top, in the order of terra: an object of class map_window
+#                with the elements of spatial_parts()
+#   about        text and numbers that identify the map
+#   result(file) predictions that were written to a file, as an object of the class of the map
 map_windows <- function(map, variables = NULL, call = caller_env()) UseMethod("map_windows")
 
 map_windows.default <- function(map, variables = NULL, call = caller_env()) {
@@ -52,7 +52,7 @@ new_windows <- function(template, read, values, files, result) {
                     file.size(files), as.numeric(file.mtime(files))))
 }
 
-# A window is spatial data, whose predictions are tables with a row for each cell.
+# A window is read as spatial data; its predictions are tables with a row for each cell.
 spatial_parts.map_window <- function(data) unclass(data)
 
 give_back.map_window <- function(like, table) table
@@ -77,7 +77,7 @@ values_of_rows <- function(map, rows, call) {
   })
 }
 
-# Some values along one dimension of a map; of a proxy, only these are read.
+# Some values along one dimension of a map; for a proxy object, only these values are read.
 slice_of_stars <- function(map, axis, numbers) {
   among <- rep(list(rlang::missing_arg()), length(dim(map)) + 1)
   among[[1 + match(axis, names(stars::st_dimensions(map)))]] <- numbers

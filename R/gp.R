@@ -480,7 +480,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   fit
 }
 
-# A covariance from the argument of gp(), for observations of the family.
+# The covariance of a fit from the argument of gp(); the default depends on the family.
 covariance_argument <- function(covariance, family, call = caller_env()) {
   if (inherits(covariance, c("variogramModel", "gstat"))) covariance <- as_gp(covariance)
   if (!is_covariance(covariance)) {
@@ -493,14 +493,15 @@ covariance_argument <- function(covariance, family, call = caller_env()) {
 
 is_model_of_covariance <- function(x) is_covariance(x) || inherits(x, c("variogramModel", "gstat"))
 
-# A formula whose dot means the columns of spatial data, without their coordinates.
+# Replaces the dot in a formula by the columns of spatial data, without their coordinates.
 without_dot <- function(formula, source) {
   if (!length(source$added) || !inherits(formula, "formula") || !"." %in% all.vars(formula)) return(formula)
   columns <- source$data[setdiff(names(source$data), source$added)]
   stats::formula(stats::terms(formula, data = columns, allowDotAsName = FALSE))
 }
 
-# A response is not a coordinate of the data: `Y ~ 1` with points of sf takes Y from elsewhere.
+# Removes the response from the coordinates of the data, because a response is not a coordinate: in `Y ~ 1` with points
+# of sf, Y is not the coordinate Y.
 without_response <- function(source, formula) {
   if (!inherits(formula, "formula") || length(formula) < 3) return(source)
   lost <- setdiff(intersect(source$added, all.vars(formula[[2]])), all.vars(formula[[3]]))
@@ -541,12 +542,12 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   list(parts = parts, model = if (with_slopes) with_functionals(model, call) else model)
 }
 
-# The method of a fit, which follows from the data with `method = "auto"`.
+# The method of a fit; with `method = "auto"`, the method depends on the data.
 settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method != "auto") how$method else if (is_functional(model, parts$layout)) "exact" else
     chosen_method(parts, model, how$precision, how$control, family)
   if (method == "vif") check_vif(model, family, how$backend, call)
-  # the only possible method for this number of observations
+  # Vecchia's approximation is the only possible method for lmc() and this number of observations
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia"
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {
@@ -588,7 +589,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   fit
 }
 
-# A fit that can predict.
+# Completes a fit with the parts that predictions need.
 fitted_parts <- function(fit, search, how, parts, known, estimate, class = NULL) {
   search$resume <- NULL
   structure(c(fit, list(search = search, how = how, parts = parts, method = how$method, estimate = estimate,

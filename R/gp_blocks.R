@@ -1,8 +1,8 @@
 # Fits of tables: gp() with data that are read in chunks. A sample of the rows determines the model, its bounds and the
-# design of the trend. All rows are sorted into cells (table_blocks.R). The search of their likelihood (lik_blocks.R)
-# begins at the optimum for typical observations.
+# design of the trend. All rows are sorted into cells (table_blocks.R). The search for the optimum of the likelihood of
+# all rows (lik_blocks.R) begins at the optimum for typical observations.
 
-# The noise of gp(known = list(noise = )) as a quosure.
+# The argument `noise` of gp(known = list(noise = )) as a quosure.
 noise_quosure <- function(noise) {
   if (inherits(noise, "formula")) rlang::new_quosure(noise[[length(noise)]], environment(noise)) else
     rlang::new_quosure(noise)
@@ -43,8 +43,8 @@ columns_of_fit <- function(source, formula, coords, values) {
   if ("." %in% used) source$columns else intersect(source$columns, used)
 }
 
-# The model by a sample of the rows, treated as all rows: `parts` of the fit and its problem, and `theta`, which scales
-# the distances of cells.
+# The model, from a sample of the rows that is treated as if it were all rows: `parts` of the fit and its problem, and
+# `theta`, the parameters that scale the distances in cells.
 pilot_of <- function(scan, formula, covariance, coords, values, known, how, estimate, prior, call) {
   sample <- scan$sample
   source <- data_source(spatial_parts(sample))
@@ -62,7 +62,8 @@ pilot_of <- function(scan, formula, covariance, coords, values, known, how, esti
   pilot
 }
 
-# Parameters for distances: the given ones, or those of the sample if only ratios matter.
+# The parameters by which distances are scaled: the user's parameters, or estimates from the sample if only ratios of
+# ranges are relevant.
 theta_of_cells <- function(pilot, how, estimate, call) {
   parameters <- pilot$model$parameters
   if (estimate == "none") {
@@ -104,7 +105,7 @@ search_blocks <- function(blocks, pilot, how, estimate, call) {
   resumable(c(best, start["rivals"]), target)
 }
 
-# At most an eighth of the cells, evenly spaced along their curve, if there are more than eight.
+# Evenly spaced numbers of at most an eighth of the cells, if there are more than eight cells.
 units_for_start <- function(blocks) {
   cells <- which(!vapply(blocks$units, function(unit) is.null(unit$cell), NA))
   if (length(cells) > 8) cells[some_positions(length(cells), max(1, min(32, length(cells) %/% 8)))]

@@ -5,7 +5,7 @@
 #' @export
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
-  # the degrees of freedom of Student's t distribution count, too
+  # Student's t distribution has two parameters, the scale and the degrees of freedom: the result is the scale
   if (!is.null(object$family)) {
     return(unname(object$dispersion[if (object$family$name == "gaussian") "sigma" else "scale"]))
   }
@@ -89,11 +89,11 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Checks that likelihoods are comparable: for the same response, and restricted likelihoods also for the same trend.
+# Checks that likelihoods are comparable: the responses must be equal and, for restricted likelihoods, also the trends.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
-  # of a table, the number of observations and the norm of the response
+  # fits of tables have the number of observations and the norm of the response
   response <- function(fit) fit$blocks$response %||% fit$parts$response %||% fit$parts$y
   y <- response(ours[[1]])
   same <- vapply(ours, function(fit) isTRUE(all.equal(response(fit), y, tolerance = 1e-12)), NA)
@@ -126,7 +126,7 @@ spans <- function(large, small, shift = NULL) {
   qr(both)$rank == ncol(x)
 }
 
-# For each fit except the first: TRUE if it has variances that the previous fit lacks, and which are thus 0 there.
+# For each fit except the first: TRUE if the fit has variances that are not in the previous fit, where they are 0.
 on_boundary <- function(fits) {
   variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0

@@ -1,4 +1,4 @@
-# Methods of fits with a family, where they differ from those of Gaussian fits.
+# Methods of fits with a family that differ from the methods of Gaussian fits.
 
 #' @export
 print.gp_family_fit <- function(x, ...) {
@@ -41,7 +41,8 @@ family_residuals <- function(object, y, mu, w, type) {
 }
 
 # The standard normal quantiles of the probabilities of the observations given the fitted process. For a discrete
-# observation, the probability is drawn uniformly between the probabilities of the values below it and up to it.
+# observation, the probability is drawn uniformly between the probability of smaller values and the probability of
+# values up to the observation.
 quantile_residuals <- function(object) {
   y <- object$parts$y
   w <- object$parts$weights
@@ -85,13 +86,14 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   v
 }
 
-# The covariance matrix of all estimated parameters, the trend first: the inverse of the information of the search.
+# The covariance matrix of all estimated parameters, in which the trend comes first: the inverse of the information of
+# the search.
 family_vcov <- function(object) {
   parameters <- object$outer$parameters
   free <- which(!parameters$fixed)
   names <- parameters$name[free]
   trend <- parameters$kind[free] == "trend"
-  # converts the coefficients of bases to those of the trend and of predictors
+  # converts coefficients of orthogonal bases to coefficients of the trend and of predictors
   turn <- diag(in_data_units(object$outer, search_slope(parameters, object$outer_theta))[free], length(free))
   if (any(trend)) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
@@ -110,8 +112,9 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# The information on the scale of the search, by differences of the gradient. For larger fits, the information on the
-# covariance and the trend is taken from the search, which does not share it with the parameters of the family.
+# The information on the scale of the search, by differences of the gradient. For larger fits, only the parameters of
+# the family have differences. The information on the covariance and the trend comes from the search, which has no cross
+# terms with the parameters of the family.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
   kept_in(object$information, key = list(object$outer_theta, free), compute = function() {
@@ -151,7 +154,7 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   limits
 }
 
-# Wald's limits of a parameter with two bounds, on the scale of the logit.
+# Wald limits of a parameter with two bounds, computed on the logit scale.
 limits_within <- function(range, value, se, level) {
   width <- diff(range)
   share <- (value - range[[1]]) / width

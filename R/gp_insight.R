@@ -1,5 +1,6 @@
-# Methods of packages insight and performance, which are found once these packages are loaded. The default methods take
-# the response and predictions from variables of the data, before the formula transforms them, and ignore coordinates.
+# Methods of packages insight and performance, which are registered when these packages are loaded. The default methods
+# take the response and predictions from variables of the data, before the formula transforms them, and ignore
+# coordinates.
 
 # The default method supports single trials for fits of glm() only.
 #' @exportS3Method insight::model_info
@@ -24,7 +25,7 @@ without_brackets <- function(term) {
   term
 }
 
-# The variables of the formula, and coordinates, which predictions require.
+# The variables of the formula, and the coordinates, which predictions require.
 #' @exportS3Method insight::get_data
 get_data.gp <- function(x, verbose = TRUE, ...) {
   data <- NextMethod(verbose = FALSE)
@@ -54,7 +55,8 @@ get_deviance.gp <- function(x, ...) {
   sum(x$parts$weights * stats::residuals(without_omitted(x))^2)
 }
 
-# The standard deviation; for families without one, that of deviance residuals, as for glm().
+# The residual standard deviation; for families without this parameter, the standard deviation of deviance residuals, as
+# for glm().
 #' @exportS3Method insight::get_sigma
 get_sigma.gp_family_fit <- function(x, ...) {
   sigma <- stats::sigma(x)
@@ -78,7 +80,8 @@ get_predicted.gp <- function(x, data = NULL, predict = "expectation", ci = NULL,
   structure(table$fit, ci_data = limits, ci = ci, class = c("get_predicted", "numeric"))
 }
 
-# The mean absolute error on the scale of the residuals, which is the scale of the formula: for log(y), the logarithm.
+# The mean absolute error on the scale of the residuals, which is the scale of the left side of the formula: for log(y),
+# the logarithm.
 #' @exportS3Method performance::performance_mae
 performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "response")), na.rm = TRUE)
 
@@ -92,12 +95,12 @@ r2.gp <- function(model, ...) {
 
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
-  # rows of a table that are not in the fit are missing
+  # rows of a table that are not in the fit have NA
   if (inherits(model, "gp_blocks")) return(stats::fitted(model) + stats::residuals(model))
   if (is.null(model$family)) model$parts$y else model$response$y
 }
 
-# Pearson's chi-squared statistic. The field and the trend take as many degrees of freedom as the sum of the leverages.
+# Pearson's chi-squared statistic. The degrees of freedom of the field and the trend are the sum of the leverages.
 #' @exportS3Method performance::check_overdispersion
 check_overdispersion.gp <- function(x, ...) {
   info <- insight::model_info(x)
@@ -111,7 +114,8 @@ check_overdispersion.gp <- function(x, ...) {
             class = c("check_overdisp", "see_check_overdisp"), object_name = "fit")
 }
 
-# The test of Breusch and Pagan. The default of performance divides residuals by their standard deviation twice.
+# The test of Breusch and Pagan. This method is needed because the default method of performance would divide residuals
+# by their standard deviation twice.
 #' @exportS3Method performance::check_heteroscedasticity
 check_heteroscedasticity.gp <- function(x, ...) {
   if (!is.null(x$family)) stop_kernops("input", "{.fn check_heteroscedasticity} is for fits without a family.")

@@ -1,4 +1,4 @@
-# Panels drawn by package graphics. `arguments` of the user replace the defaults of plot.default() and of colours.
+# Draws panels with package graphics. The user's `arguments` replace defaults of plot.default() and of colours.
 
 draw_panel <- function(panel, arguments, add = NULL) {
   draw <- list(map = draw_map, values = draw_values, curves = draw_curves, levels = draw_levels)[[panel$kind]]
@@ -8,16 +8,16 @@ draw_panel <- function(panel, arguments, add = NULL) {
 ink <- function() viridis(3)[[1]]
 faint <- function(colour, alpha = 0.35) grDevices::adjustcolor(colour, alpha)
 
-# The size of points: many points are smaller, so that they do not hide each other.
+# The size of point symbols, which decreases with their number, so that points do not hide each other.
 point_size <- function(count) if (count <= 100) 1 else if (count <= 1000) 0.7 else 0.45
 
-# Classes of values, of which there is at least one.
+# Borders of classes of values; there is at least one class.
 value_levels <- function(values, count) {
   levels <- pretty(values, count)
   if (length(levels) > 1) levels else levels + c(-0.5, 0.5) * max(abs(levels), 1) * 1e-3
 }
 
-# The borders, names and colours of about `count` classes of values, or those that the user chose.
+# The borders, names and colours of about `count` classes of values, or the classes that the user chose.
 colour_classes <- function(values, count, arguments) {
   levels <- arguments$breaks %||% value_levels(arguments$zlim %||% values[is.finite(values)], count)
   if (!is.numeric(levels) || length(levels) < 2 || is.unsorted(levels, strictly = TRUE)) {
@@ -40,7 +40,7 @@ draw_map <- function(panel, arguments, add) {
   on.exit(graphics::par(before))
   graphics::image(axes[[1]], axes[[2]], panel$z, col = classes$colours, breaks = classes$levels,
                   useRaster = arguments$useRaster %||% is_even(axes), add = TRUE)
-  # contours of large cells do not follow their borders
+  # contours are drawn for small cells only, because contours do not follow the borders of large cells
   if (min(dim(panel$z)) >= 40 && length(classes$words) > 1) {
     graphics::contour(axes[[1]], axes[[2]], panel$z, levels = classes$levels, add = TRUE, drawlabels = FALSE,
                       col = faint("white", 0.7), lwd = 0.7)
@@ -59,7 +59,7 @@ draw_values <- function(panel, arguments, add) {
   classes <- colour_classes(table$value, 6, arguments)
   before <- open_panel(table$x, table$y, panel$xlab, panel$ylab, panel$title, arguments, classes$words, panel$aspect)
   on.exit(graphics::par(before))
-  # a grey edge sets pale colours off from the paper
+  # a grey edge makes pale colours visible on white paper
   graphics::points(table$x, table$y, pch = 21, cex = 0.9, col = faint("grey20", 0.5), lwd = 0.4,
                    bg = classes$colours[cut(table$value, classes$levels, include.lowest = TRUE)])
   draw_overlay(add)
@@ -71,7 +71,7 @@ is_even <- function(axes) all(vapply(axes, function(v) {
   length(v) < 3 || diff(range(diff(v))) <= 1e-6 * diff(range(v))
 }, NA))
 
-# Maximum number of levels whose curves have bands, and of lines in the legend.
+# The maximum number of levels whose curves have bands, and of lines in the legend.
 most_bands <- 6
 most_words <- 12
 
@@ -101,7 +101,7 @@ draw_curves <- function(panel, arguments, add) {
   if (length(words)) margin_legend(words, lty = 1 + (seq_along(words) - 1) %% 6, col = colours, lwd = 2)
 }
 
-# Draws the levels from the smallest to the largest effect, with names if there is space for them.
+# Draws the levels from the smallest to the largest effect, with their names if there is enough space.
 draw_levels <- function(panel, arguments, add) {
   table <- panel$table[order(panel$table$fit), ]
   n <- nrow(table)

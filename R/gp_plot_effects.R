@@ -1,6 +1,7 @@
-# Panels of random effects, effects of time and smooths, with bands of their errors given the data.
+# Panels of random effects, effects of time and smooths, with confidence bands.
 
-# The panels in the order of the covariance. With a family, effects are on the scale of the link.
+# The panels, in the order of the terms of the covariance. With a family, effects are on the scale of the linear
+# predictor.
 effect_panels <- function(x, level, call = caller_env()) {
   object <- with_indicators(x)
   leaves <- added_effects(object$model$covariance)
@@ -17,7 +18,7 @@ effect_panels <- function(x, level, call = caller_env()) {
   unlist(panels, recursive = FALSE)
 }
 
-# Adds columns to the table: the mean and the limits of the confidence band.
+# Adds columns to a table: the mean and the limits of the confidence band.
 with_limits <- function(table, moments, half) {
   se <- sqrt(pmax(0, moments$variance))
   cbind(table, fit = moments$process, lwr = moments$process - half * se, upr = moments$process + half * se)
@@ -40,8 +41,8 @@ coefficient_panels <- function(object, leaf, half) {
   })
 }
 
-# Points at values of the variables of a smooth; all other terms are omitted there. The functions without a penalty are
-# columns of the trend.
+# Points at values of the variables of a smooth, where all other terms are omitted. The unpenalised functions of the
+# smooth are columns of the trend.
 smooth_points <- function(object, leaf, values, level = NULL) {
   column <- settled_basis(leaf, object)
   functions <- smooth_functions(column, values)
@@ -66,7 +67,8 @@ smooth_moments <- function(object, leaf, values, level = NULL) {
 }
 
 # Two numeric variables have maps of the smooth and of its standard errors. Otherwise there is a curve along each
-# numeric variable, at medians of the others, for each level of factors; factors alone have the effects of levels.
+# numeric variable, at the medians of the other variables, for each level of factors. If all variables are factors, the
+# panel has the effects of their levels.
 smooth_panels <- function(object, leaf, half, call) {
   column <- settled_basis(leaf, object)
   if (is.null(column$sample)) {
@@ -82,7 +84,7 @@ smooth_panels <- function(object, leaf, half, call) {
   lapply(numeric, function(name) smooth_curves(object, leaf, column, name, levels, half))
 }
 
-# Values of the variables of a smooth at n points: the medians, and 1 for a numeric `by`.
+# Values of the variables of a smooth at n points: the median of each variable, and 1 for a numeric `by`.
 median_values <- function(column, n) {
   middle <- apply(column$sample, 2, stats::median)
   middle[names(column$factors)] <- 1
@@ -91,8 +93,8 @@ median_values <- function(column, n) {
   matrix(rep(middle, each = n), n, dimnames = list(NULL, column$names))
 }
 
-# Combinations of the levels of the factors of a smooth: their `label`, the numbers of the factors in the basis, and
-# `.level`, that of the factor of a random smooth. NULL without factors.
+# Combinations of the levels of the factors of a smooth: their `label`, the numbers of levels of the factors in the
+# basis, and `.level`, the number of the level for a random smooth. NULL if there are no factors.
 levels_of_smooth <- function(object, leaf, column, hidden) {
   known <- column$factors[setdiff(names(column$factors), hidden)]
   if (!is.null(leaf$level)) known <- c(known, list(.level = settled_column(leaf, object)$levels))

@@ -24,13 +24,13 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# The rows of the data; in fits of several variables, these are not the observations.
+# The parts of a fit with a row for each row of the data; in fits of several variables, an observation is not a row.
 parts_by_row <- function(x) x$parts$whole %||% x$parts
 
-# TRUE if the variables of the trend are coordinates with names, so that it can be computed anywhere.
+# TRUE if the variables of the trend are named coordinates, so that the trend can be computed anywhere.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
-  if (inherits(x, "gp_blocks")) return(TRUE) # coordinates of tables are variables
+  if (inherits(x, "gp_blocks")) return(TRUE) # in fits of tables, coordinates are always variables
   data <- parts_by_row(x)
   some <- drawn_rows(nrow(data$u))
   u <- data$u[some, , drop = FALSE]
@@ -49,7 +49,7 @@ coordinate_frame <- function(x, u) {
 }
 
 # Tables of predictions, one for each variable, by predict() of `newdata` at the points u: the columns `panel_names` and
-# those of the band at `level`. Quantiles and probabilities are on the scale of the response.
+# the limits of the band at `level`. Quantiles and probabilities are on the scale of the response.
 prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
   columns <- c(field = "fit", se = "se.fit")[panel_names]
   columns[is.na(columns)] <- panel_names[is.na(columns)]
@@ -62,7 +62,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
     table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
                      interval = if (length(band)) "confidence" else "none", terms = x$shown$terms,
                      exclude = x$shown$exclude)
-    # a single column has no name, or the names of the variables
+    # a single column is unnamed, or named by the variables
     if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
   table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),
@@ -70,7 +70,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
   lapply(before, function(before) stats::setNames(table[paste0(before, c(columns, band))], c(panel_names, band)))
 }
 
-# A list of panels for each name in `panel_names`, of panel(what, table, variable).
+# A list of panels for each name in `panel_names`; panel(what, table, variable) creates a panel.
 panels_by_variable <- function(panel_names, tables, panel) {
   variables <- names(tables)
   stats::setNames(lapply(panel_names, function(what) lapply(seq_along(tables), function(k) {

@@ -5,7 +5,7 @@
 observed_cells <- function(x, n, mask = FALSE) {
   u <- parts_by_row(x)$u
   spans <- apply(u, 2, function(v) diff(range(v)))
-  # square cells, unless the coordinates have no common scale
+  # cells are square, unless the coordinates have no common scale
   steps <- if (is.na(map_aspect(x))) rep(round(sqrt(n)), 2) else round(sqrt(n * spans / rev(spans)))
   steps <- pmax(2, steps)
   axes <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
@@ -15,7 +15,7 @@ observed_cells <- function(x, n, mask = FALSE) {
   list(axes = axes, grid = grid, shown = shown)
 }
 
-# TRUE for points in the convex hull of u, or at most `margin` outside.
+# TRUE for points in the convex hull of u, or outside it by at most `margin`.
 in_hull <- function(points, u, margin = 0) {
   corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
   along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner
@@ -44,7 +44,8 @@ map_panel <- function(x, axes, z, what, variable) {
             points = observed_points(x, variable), legend = field_legend(x, what, variable))
 }
 
-# A table of x and y of the observations, of one variable, if they are few enough to be distinguished.
+# A table of the coordinates x and y of the observations (of one variable), if there are few enough points to
+# distinguish them in a plot.
 observed_points <- function(x, variable = NULL) {
   data <- parts_by_row(x)
   u <- if (is.null(variable)) data$u else data$u[!is.na(data$y[, variable]), , drop = FALSE]
@@ -60,8 +61,8 @@ map_aspect <- function(x) {
   if (any(timed)) NA else 1
 }
 
-# Maps at the rows of `newdata`, a data frame with coordinates or a spatial object, if the points are most of a grid,
-# otherwise points with their values.
+# Panels at the rows of `newdata`, a data frame with coordinates or a spatial object: maps if the points are most of a
+# grid, otherwise points that show values.
 panels_at_rows <- function(x, panel_names, newdata, call) {
   source <- data_source(spatial_parts(newdata))
   u <- source$u %||% coordinates_of(x$parts$coords, source, environment(), call)

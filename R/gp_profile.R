@@ -1,5 +1,5 @@
-# Limits of parameters by the profile likelihood: the values at which it has fallen by half a quantile of
-# chi-squared(1).
+# Limits of parameters by the profile likelihood: the values of a parameter at which the profile log-likelihood has
+# fallen by half a quantile of the chi-squared distribution with one degree of freedom.
 
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
   if (inherits(object, "gp_blocks")) {
@@ -18,7 +18,7 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
   }
   object$how$backend <- usable_backend(object$how$backend)
   drop <- stats::qnorm((1 + level) / 2)^2
-  # standard errors only determine the first steps, and may be missing at a bound
+  # standard errors may be NA at a bound; they only determine the first steps
   se <- suppressWarnings(sqrt(c(diag(vcov.gp(object)), if (any(rows < 0)) diag(covariance_vcov(object)))))
   limits <- with_bar("Profiling", vapply(seq_along(rows), function(k) {
     say_progress(step = names[[k]], fraction = (k - 1) / length(rows))
@@ -60,7 +60,7 @@ covariance_limits <- function(object, k, drop, se) {
   least <- function(theta, model, profile) least_deviance(likelihood, theta, model, profile, object$how$control)
   best <- least(unname(object$theta), model, is_profiled(model, object$data))
   model$parameters$fixed[[k]] <- TRUE
-  # if one variance is fixed, the variances have no common free factor
+  # if a variance is fixed, the common factor of all variances is not free
   profile <- !k %in% model$scale && is_profiled(model, object$data)
   row <- model$parameters[k, ]
   limits <- walked_limits(
@@ -68,10 +68,11 @@ covariance_limits <- function(object, k, drop, se) {
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
   values <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
-  ifelse(is.finite(limits), values, limits_of(row)) # infinite limits become the bounds of the search
+  ifelse(is.finite(limits), values, limits_of(row)) # infinite limits are replaced by the bounds of the search
 }
 
-# Limits of a coefficient of the trend: with a fixed coefficient, its column is subtracted from the response.
+# Limits of a coefficient of the trend: for a fixed value of the coefficient, its column times this value is subtracted
+# from the response.
 trend_limits <- function(object, k, drop, se) {
   data <- object$data
   model <- object$model
@@ -91,8 +92,8 @@ trend_limits <- function(object, k, drop, se) {
                 least_at_coefficient)
 }
 
-# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`; infinite if no value up
-# to a bound does so. The signed root of the excess is nearly linear in s.
+# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`; a limit is infinite if
+# there is no such value within the bounds. The signed root of the excess is nearly linear in s.
 walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta
@@ -123,7 +124,7 @@ walked_limits <- function(center, best, drop, se, name, low, high, least) {
   }, 0)
 }
 
-# Warns if a likelihood is higher than that of the fit.
+# Warns if a likelihood is higher than the likelihood of the fit.
 warn_of_higher <- function(value, best, name) {
   if (!isTRUE(value < best - 2e-2)) return(invisible())
   cli::cli_warn(c("The profile of {.code {name}} found a log-likelihood that is higher by

@@ -1,7 +1,8 @@
 # Criteria of gp_propose(): functions of the mean and the standard deviation of the field, or of its covariances.
 
 # The target of a search: value(x) for the rows of x; both(x) for one point, a list of `value` and `gradient`; and
-# report(value), which converts the value, which the search maximises, to the criterion. Functions are minimised.
+# report(value), which converts a value to the criterion. The search maximises value(). The criteria are for minima of
+# the field; settings$sign is -1 for maxima.
 proposal_target <- function(criterion, fit, settings) {
   posterior <- field_posterior(fit)
   target <- if (criterion == "integrated variance") variance_target(posterior, settings$box) else
@@ -26,7 +27,8 @@ moment_target <- function(posterior, measure, sign) {
 
 confidence_bound <- function(sds) function(m, s) list(value = sds * s - m, of_mean = -1, of_sd = sds)
 
-# The logarithm of the expected improvement below `best`, s h(z) with h(z) = phi(z) + z Phi(z) and z = (best - m) / s.
+# The logarithm of the expected improvement below `best`, which is s h(z) with h(z) = phi(z) + z Phi(z) and z = (best -
+# m) / s.
 log_improvement <- function(best) function(m, s) {
   z <- ifelse(s > 0, (best - m) / s, ifelse(best > m, Inf, -Inf))
   log_h <- log_expected_excess(z)
@@ -35,7 +37,7 @@ log_improvement <- function(best) function(m, s) {
        of_sd = exp(stats::dnorm(z, log = TRUE) - log_h) / s)
 }
 
-# log(phi(z) + z Phi(z)) by three forms (Ament et al. 2023), of which the last one is an asymptotic series.
+# log(phi(z) + z Phi(z)) by three forms (Ament et al. 2023), the last of which is an asymptotic series.
 log_expected_excess <- function(z) {
   result <- z
   middle <- z <= -1 & z > -30
@@ -43,7 +45,7 @@ log_expected_excess <- function(z) {
   high <- z > -1
   result[high] <- log(stats::dnorm(z[high]) + z[high] * stats::pnorm(z[high]))
   t <- z[middle]
-  # z Phi(z) / phi(z) is -exp(product)
+  # z Phi(z) / phi(z) equals -exp(product)
   product <- log(-t) + stats::pnorm(t, log.p = TRUE) - stats::dnorm(t, log = TRUE)
   result[middle] <- stats::dnorm(t, log = TRUE) + log(-expm1(product))
   r <- z[low]^-2
@@ -63,13 +65,13 @@ log_contour <- function(threshold, a) {
     w <- outer(width, (1 + rule$at) / 2)
     mass <- (2 * a * w - w^2) * exp(-w * (r + w / 2) - pmin(r, 0)^2 / 2) * outer(width, rule$weight)
     total <- rowSums(mass)
-    relative <- -sign(t) * (r + rowSums(mass * w) / total) # derivative of log(G)
+    relative <- -sign(t) * (r + rowSums(mass * w) / total) # the derivative of log(G)
     list(value = ifelse(s > 0, 2 * log(s) + log(total) - pmax(r, 0)^2 / 2 - log(2 * pi) / 2, -Inf),
          of_mean = -relative / s, of_sd = (2 - t * relative) / s)
   }
 }
 
-# The logarithm of the decrease of the mean variance over points that fill the box.
+# The logarithm of the decrease of the mean variance of the field over points that fill the box.
 variance_target <- function(posterior, box, count = 256) {
   sites <- in_box(even_points(count, ncol(box)), box)
   joint <- posterior$covariances(sites)

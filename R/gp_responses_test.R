@@ -1,10 +1,10 @@
-# Likelihood-ratio tests of many responses against no field.
+# Likelihood-ratio tests of the null hypothesis that there is no field, for many responses.
 #
 # Without a field the range is undefined, so the statistic is the maximum over many ranges, and its distribution is not
-# the half chi-squared distribution of a known range. The distribution depends only on the points, not on the trend or
-# the variance of the response: statistics of simulated noise at the same points have this distribution.
+# half a chi-squared distribution, as for a known range. The distribution depends only on the points, not on the trend
+# or the variance of the response: statistics of simulated noise at the same points have this distribution.
 
-# Statistics of simulated responses of normal noise at all points.
+# Test statistics of simulated responses, which are normal noise at all points.
 null_statistics <- function(task, control) {
   draws <- control$null_draws
   if (!draws) return(NULL)
@@ -19,8 +19,9 @@ null_statistics <- function(task, control) {
   sort(pmax(null$value - found$value, 0, na.rm = TRUE))
 }
 
-# P-values of statistics: the share of draws that are at least as large. Beyond the largest tenth of the draws, the tail
-# of a maximum over ranges (Davies 1977) is used, scaled to a tenth; its constant is estimated from the largest tenth.
+# P-values of statistics: the fraction of draws that are at least as large. Above the 90 % quantile of the draws, the
+# p-value is a tenth of the tail of a maximum over ranges (Davies 1977), whose constant is estimated from the draws
+# above this quantile.
 null_p_values <- function(statistic, draws) {
   if (is.null(draws)) return(half_chisq(statistic))
   count <- length(draws)
@@ -36,7 +37,7 @@ null_p_values <- function(statistic, draws) {
   p
 }
 
-# The p-values for a known range: half of the statistics are 0.
+# The p-values for a known range, where the statistic is 0 with probability 1/2.
 half_chisq <- function(statistic) {
   ifelse(statistic > 0, stats::pchisq(statistic, 1, lower.tail = FALSE) / 2, 1)
 }
@@ -47,7 +48,7 @@ log_tail <- function(statistic, v) {
   -statistic / 2 + log(exp(stats::pnorm(root, lower.tail = FALSE, log.p = TRUE) + statistic / 2) + v / (2 * pi))
 }
 
-# The v with the largest likelihood for statistics above `from`.
+# The maximum-likelihood estimate of v from the statistics above `from`.
 tail_constant <- function(statistic, from) {
   density <- function(v) {
     root <- sqrt(statistic)

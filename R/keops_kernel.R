@@ -169,9 +169,9 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-# var: the variable of a gradient, whose shape the result takes. stored: the operator returns the terms of a sum, not
-# the sum: a matrix with a row for each row of the sum, or an array of such matrices.
-# long: an operator and what its methods share
+# `var`: the variable of a gradient; the result has the shape of this variable. `stored`: the operator returns the terms
+# of a sum instead of the sum, as a matrix with a row for each row of the sum, or as an array of such matrices.
+# long: an operator and the variables that its methods share
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
                             accumulator = "auto", var = NULL, stored = FALSE) {
   ordered <- order_reduction(formula)
@@ -188,7 +188,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   accumulate_double <- accumulator == "float64"
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
-  variants <- new.env(parent = emptyenv()) # for kernel_system()
+  variants <- new.env(parent = emptyenv()) # used by kernel_system()
   live_kernel <- function() {
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # the pointer is null after readRDS()
     kernel
@@ -225,8 +225,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   structure(op, class = "keops_kernel")
 }
 
-# The settings, as run_settings() lists them, of other computations that use the formula of the operator, such as sums
-# over sets. If a computation exceeds the memory of a GPU, the CPU runs it.
+# The settings of other computations that use the formula of the operator, such as sums over sets, in the form of
+# run_settings(). If a computation exceeds the memory of a GPU, it runs on the CPU.
 settings_of <- function(op) environment(op)$settings(cpu = TRUE)
 
 # Gives a gradient the shape of its variable.
@@ -242,7 +242,7 @@ as_matrix_by_rows <- function(result, shape) {
   aperm(array(result, c(shape[2:1], batches)), c(2, 1, seq_along(batches) + 2))
 }
 
-# Names the result by the first of its variables whose points have names.
+# Adds names to the result, from the first of its variables whose points have names.
 keep_names <- function(result, points, points_are_columns) {
   for (x in points) {
     names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + points_are_columns]]
@@ -277,11 +277,11 @@ print.keops_kernel <- function(x, ...) {
   invisible(x)
 }
 
-# The compiled kernel of an operator; compiled again after readRDS().
+# The compiled kernel of an operator, which is compiled again after readRDS().
 live <- function(op) environment(op)$live_kernel()
 
-# Like kernel_operator(), but the latest operators are kept, because compiling one takes longer than a small
-# computation.
+# Returns the result of kernel_operator() and keeps the latest operators, because compiling an operator takes longer
+# than a small computation.
 recent_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
   device <- check_device(NULL)
   key <- rlang::hash(list(formula, declared, scheme, precision, backend, stored, device))

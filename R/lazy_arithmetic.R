@@ -1,18 +1,19 @@
-# R's own operators and functions on symbolic matrices, by its group generics.
+# R's operators and mathematical functions for symbolic matrices, as methods of R's group generics.
 
 comparisons <- c("<", "<=", ">", ">=", "==", "!=")
 infix <- c("+", "-", "*", "/", "|")
 
-# A condition is 0 or 1; as a condition it selects in if_else(), and `|` of two conditions is not a dot product.
+# A tensor of conditions, whose entries are 0 or 1. The mark `truth` is used by if_else(), and by `|`, which is not a
+# dot product for two conditions.
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
-  made@points$vector <- NULL # a selection of points, not points
+  made@points$vector <- NULL # a condition selects points and has no vector of points
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
-# Stops for numbers that R would recycle down the rows of a matrix.
+# Informs users, once, about vectors that R would recycle along the rows of a matrix.
 say_parameter <- function(x, numbers) {
   if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)
@@ -37,14 +38,15 @@ elementwise <- function(op, x, y) {
   )
 }
 
-# x %/% y. The remainder is subtracted first, because 1 / 0.1 is rounded to 10, although 1 %/% 0.1 is 9.
+# The whole quotient x %/% y. The remainder is subtracted before the division, because 1 / 0.1 is rounded to 10,
+# although 1 %/% 0.1 is 9.
 whole_quotient <- function(x, y) {
   quotient <- x / y
   ordinary <- 1e38 - max(abs(quotient), abs(y))
   if_else(ordinary, round((x - x %% y) / y), floor(quotient))
 }
 
-# A power. Whole exponents become part of the formula, which is exact for negative bases, too.
+# A power. Whole exponents are written into the formula, so that the result is also exact for negative bases.
 power <- function(x, y) {
   whole <- is.numeric(y) && length(y) == 1 && is.finite(y) && y == floor(y) && abs(y) <= 64
   if (whole) return(combined(sprintf("Pow(%%s, %d)", as.integer(y)), list(x)))
@@ -100,7 +102,7 @@ logarithm <- function(x, ...) {
   if (...length()) value / log(..1) else value
 }
 setMethod("log", "LazyTensor", logarithm)
-setMethod("log", "ComplexLazyTensor", logarithm) # replaces the method of the group
+setMethod("log", "ComplexLazyTensor", logarithm) # replaces the method of the group generic
 setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
@@ -146,7 +148,7 @@ complex_sum <- function(op, x, y) {
   combined(paste0("(%s ", op, " %s)"), spread_alike(op, list(x, y)), complex = TRUE)
 }
 
-# Repeats one complex entry to the number of entries of the other arguments.
+# Repeats a single complex entry as often as the other arguments have entries.
 spread_alike <- function(op, arguments) {
   check_vectors(op, arguments, NULL)
   lapply(arguments, spread, max(vapply(arguments, function(z) z@size, 0L)))
@@ -165,8 +167,9 @@ complex_product <- function(x, y) {
   combined("ComplexMult(%s, %s)", spread_alike("*", list(x, y)), complex = TRUE)
 }
 
-# Inverse functions after Kahan (1987), "Branch cuts for complex elementary functions": nothing cancels near 0 and near
-# the ends of the cuts, unlike in -i log(i z + sqrt(1 - z^2)). On the cuts the functions have the values of R.
+# Inverse functions after Kahan (1987), "Branch cuts for complex elementary functions": unlike -i log(i z + sqrt(1 -
+# z^2)), these formulas have no cancellation near 0 and near the ends of the cuts. On the cuts the functions have the
+# values of R.
 complex_asin <- function(z) {
   minus <- sqrt(1 - z)
   plus <- sqrt(1 + z)
@@ -196,7 +199,7 @@ odd_asinh <- function(x) {
   side * log1p(x + x^2 / (1 + sqrt(1 + x^2)))
 }
 
-# The sign of x, 1 at 0. The gradient of x * side_of(x) at 0 is right, unlike that of abs(x).
+# The sign of x, 1 at 0. The gradient of x * side_of(x) at 0 is correct here, unlike the gradient of abs(x).
 side_of <- function(x) if_else(x, 1, -1)
 
 complex_of <- function(real, imaginary) real2complex(real) + imag2complex(imaginary)

@@ -47,14 +47,14 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
-  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # the name cannot contain the token of a variable
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # a name with these characters contains no token of a variable
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
   }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
     stop_undefined(paste0(reduction, "_Reduction"), "ComplexLazyTensor")
   }
   further <- list(...)
-  if (missing(index)) index <- further$axis %||% further$dim # as in Python
+  if (missing(index)) index <- further$axis %||% further$dim # `axis` or `dim`, as in Python
   further <- further[!names(further) %in% c("axis", "dim")]
   if (is.null(index)) stop_index(NULL)
   if (is_complex_value(weights)) stop_kernops("input", "{.arg weights} must be real.")
@@ -76,7 +76,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   if (is.function(result)) result else extremes(result, reduction, K, entries(x))
 }
 
-# Values and their positions are adjacent; for vectors, K of them for one entry after another.
+# In the result of the engine, values are followed by their positions; for vectors, there are K values for the first
+# entry, then K for the second, and so on.
 extremes <- function(result, reduction, K, size) {
   if (grepl("_Arg", reduction)) {
     values <- seq_len(ncol(result) / 2)
@@ -107,7 +108,7 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# The operator of a formula; numbers and parameters become its constants, points must not.
+# The operator of a formula. Numbers and parameters become constants of the operator; points may not become constants.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)
@@ -129,7 +130,7 @@ symbolic_operator <- function(whole, about, unknown, ...) {
   keops_kernel(about$formula, about$args, ...)
 }
 
-# An error if a matrix that becomes a constant of the formula has another shape than the formula reads.
+# An error if a matrix that becomes a constant of the formula does not have the shape that the formula requires.
 check_matrices <- function(variables, constant, about) {
   matrices <- which(constant & vapply(variables, function(v) is.matrix(v$data), NA))
   if (length(matrices) == 0) return(invisible())
@@ -137,7 +138,7 @@ check_matrices <- function(variables, constant, about) {
   for (n in matrices) kernel_check_matrix(kernel, n, nrow(variables[[n]]$data), ncol(variables[[n]]$data))
 }
 
-# Numbers as a vector of a formula, nested as a balanced tree: a parser has a limit for the depth.
+# Numbers as a vector of a formula, nested as a balanced tree: the parser limits the depth of nesting.
 vector_text <- function(x) {
   parts <- code_text("(", as.vector(x), ")")
   while (length(parts) > 1) {
@@ -171,7 +172,8 @@ stop_index <- function(index) {
 
 summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
 
-# sum(K, "j") reduces; sum(K) is a number, or adds the entries of each vector; max(x, y) takes the larger one.
+# sum(K, "j") reduces over an axis; sum(K) is a number or, for vectors, adds the entries of each vector; max(x, y) is
+# the larger of x and y, entry by entry.
 setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   others <- list(...)
   if (!isFALSE(na.rm)) stop_na_rm()
@@ -218,7 +220,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# R's function of all values of the matrix, from the reductions of its rows.
+# The result of an R function of all values of the matrix, from the reductions of its rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {
@@ -229,8 +231,8 @@ total <- function(x, generic) {
   get(generic, baseenv())(if (generic %in% c("any", "all")) rows != 0 else rows)
 }
 
-# An error for sum(x) of scalar points, which would be a number, while sum(x) of vectors, as in sum((x - y)^2), is
-# symbolic.
+# An error for sum(x) if x has one entry for each point, because users may expect a number, whereas sum(x) of vectors,
+# as in sum((x - y)^2), is symbolic.
 check_scalars <- function(x, generic) {
   wider <- x
   wider@variables <- lapply(x@variables, function(v) {
@@ -277,7 +279,7 @@ argmin <- function(x, index, ...) {
 argmax <- function(x, index, ...) {
   if (missing(index) && has_entries(x, ...)) lazy_op("ArgMax", x) + 1 else lazy_reduce(x, "ArgMax", index, ...)
 }
-# Returns whether a call without further arguments, such as min(x), reduces over the entries of vectors.
+# TRUE if a call without further arguments, such as min(x), reduces over the entries of vectors.
 has_entries <- function(x, ...) is_lazy(x) && entries(x) > 1 && ...length() == 0
 #' @rdname lazy_reduction
 #' @export

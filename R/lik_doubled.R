@@ -1,4 +1,4 @@
-# The change of a likelihood by twice as many neighbours, at the same parameters: `loglik`, the gain of the
+# The change of a likelihood if the number of neighbours is doubled, at the same parameters: `loglik`, the gain of the
 # log-likelihood, and `gradient`, the change of the derivatives of -2 log-likelihood.
 
 change_between <- function(before, after) {
@@ -6,10 +6,10 @@ change_between <- function(before, after) {
   list(loglik = (before$value - after$value) / 2, gradient = after$gradient() - before$gradient())
 }
 
-# Number of points by which the changes are estimated if there are more points; they are evenly spaced in the ordering.
+# The maximum number of points from which the changes are estimated; these points are evenly spaced in the ordering.
 compared_points <- 1e4
 
-# The changes from counts[1] to counts[2] neighbours, estimated by some of the points with fixed coefficients of the
+# The changes from counts[1] to counts[2] neighbours, estimated from some of the points with fixed coefficients of the
 # trend, because the coefficients hardly change with more neighbours.
 change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
@@ -26,7 +26,7 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
   change_between(part(counts[[1]]), part(counts[[2]]))
 }
 
-# The sets of some points alone, given their neighbours among all points.
+# The sets of some points, with their neighbours among all points.
 sets_of_some <- function(sets, some, neighbours) {
   used <- renumbered_neighbours(neighbours, some, nrow(sets$near))
   rows <- used$rows
@@ -35,7 +35,8 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# The rows, among n points, of the points `rows` and of their neighbours; and the neighbours, renumbered by these rows.
+# The numbers, among n points, of the points `rows` and of their neighbours; and the neighbours as positions in these
+# numbers.
 renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
@@ -44,8 +45,8 @@ renumbered_neighbours <- function(neighbours, rows, n) {
 
 # The movement of the estimates from the optimum of a search that a change of the gradient implies: a step of Newton's
 # method with the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a
-# parameter in standard errors. Standard errors below a tenth of a positive parameter count as a tenth of it, because
-# smaller ones are irrelevant.
+# parameter in standard errors. If the standard error of a positive parameter is below a tenth of the parameter, a tenth
+# of the parameter is used instead, because smaller movements are irrelevant.
 moved_estimates <- function(change, search, model) {
   none <- list(theta = search$theta, size = 0)
   parameters <- model$parameters

@@ -1,7 +1,8 @@
 # Families with constructors or objects in R: binomial, Poisson, negative binomial, gamma, Student.
 
-# Formulas are differences from the maximum of the log density, so that little cancels in large counts: the logarithm of
-# the mean from that of the count. `constant` is the density at the maximum.
+# The formula is the difference of the log density from its maximum, as a function of the difference between the
+# logarithms of the mean and of the count, so that cancellation is small for large counts. `constant` is the log density
+# at the maximum.
 poisson_row <- family_row(
   formula = "IfElse(-y, -Exp(eta), Let(r, eta - Log(Max2(y, 1)), -y * (Expm1(r) - r)))",
   constant = function(y, w, phi) w * stats::dpois(y, y, log = TRUE),
@@ -13,7 +14,7 @@ poisson_row <- family_row(
 )
 
 # The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m; a power
-# series where m is small.
+# series is used if m is small.
 log_event <- function(log_rate) {
   sprintf("Let(v, %s, IfElse(v + 1.4, Log(-Expm1(-Exp(Clamp(v, -2, 50)))), v + Let(m, Exp(Min2(v, 0)), q, Square(m),
             -m / 2 + q * (1 / 24 - q * (1 / 2880 - q * (1 / 181440 - q * (1 / 9676800 - q / 479001600)))))))", log_rate)
@@ -91,7 +92,7 @@ gamma_row <- family_row(
 
 scale_limits <- function(y, spread) spread * c(1, 1e-4, 1e3)
 
-# A variance sigma^2 / w: the Laplace approximation is exact.
+# Normal observations with variance sigma^2 / w, for which the Laplace approximation is exact.
 gaussian_row <- family_row(
   formula = "-w * Square((y - eta) / sigma) / 2 - Log(sigma)",
   constant = function(y, w, phi) log(w / (2 * pi)) / 2,

@@ -1,7 +1,8 @@
-# Families of responses within limits: shares, ordered classes, and normal variables censored at limits.
+# Families of responses within limits: proportions, ordered classes, and normal variables censored at limits.
 
-# Shares between 0 and 1: y has the beta distribution with parameters a = precision mu and b = precision (1 - mu). The
-# weight is the expectation, (d mu / d eta)^2 precision^2 (psi'(a) + psi'(b)), where psi'(a) = psi'(1 + a) + 1 / a^2.
+# Proportions between 0 and 1: y has the beta distribution with parameters a = precision mu and b = precision (1 - mu).
+# The weight is the expectation, (d mu / d eta)^2 precision^2 (psi'(a) + psi'(b)), where psi'(a) = psi'(1 + a) + 1 /
+# a^2.
 beta_row <- family_row(
   formula = "Let(p, Sigmoid(eta), q, Sigmoid(-eta), a, precision * p, b, precision * q,
                  Lgamma(precision) - Lgamma(1 + a) - Lgamma(1 + b) + 2 * Log(precision) - Softplus(eta) -
@@ -21,9 +22,9 @@ beta_row <- family_row(
   }
 )
 
-# Classes 1, ..., count: y is at most k if eta + e is below the cut point k, with a logistic or normal e. The first cut
-# point is 0, since the trend has a constant; the others are sums of positive gaps.
-# long: a row with the functions that its parts share
+# Classes 1, ..., count: y is at most k if eta + e is below cut point k, where e has a logistic or normal distribution.
+# The first cut point is 0, since the trend has a constant; the other cut points are sums of positive gaps.
+# long: a row and the functions that its elements share
 ordered_row <- function(count = 2) {
   gaps <- sprintf("gap%d", seq_len(count - 1))[-1]
   sum_of <- function(condition) {
@@ -34,15 +35,15 @@ ordered_row <- function(count = 2) {
   lets <- sprintf("Let(upper, %s, lower, %s, gap, %s + %s + %s, ", sum_of("%d <= y"), sum_of("%d <= y - 1"),
                   sum_of("y == %d"), first, last)
   cuts <- function(phi) cumsum(c(0, phi))
-  # the probabilities of more than 1, 2, ...: a column each
+  # the probabilities of classes above 1, 2, ..., one column each
   above <- function(eta, phi, link) {
     vapply(cuts(phi), function(cut) inverse_link(eta - cut, link), numeric(length(eta)))
   }
   moment <- function(eta, phi, link, steps) drop(1 + matrix(above(eta, phi, link), length(eta)) %*% steps)
   mean <- function(eta, phi, link) moment(eta, phi, link, rep(1, count - 1))
   family_row(
-    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)) for the logistic function; for normal e the tails are exact, as the
-    # larger argument is negative
+    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)) for the logistic function; for normal e, the arguments are chosen so
+    # that the larger one is negative, where the distribution function has small relative errors
     formula = c(
       logit = code_text(lets, "Mask(Not", last, ", -Softplus(eta - upper)) + Mask(Not", first,
                         ", -Softplus(lower - eta)) + Mask(Not(", first, " + ", last, "), Log(-Expm1(-gap))))"),
@@ -67,8 +68,8 @@ ordered_row <- function(count = 2) {
   )
 }
 
-# A normal variable with mean eta and standard deviation sigma that is observed as `left` where it is below, and as
-# `right` where it is above. Means and distribution functions are those of the variable before censoring.
+# A normal variable with mean eta and standard deviation sigma. A value below `left` is observed as `left`, and a value
+# above `right` as `right`. Means and distribution functions are those of the variable before censoring.
 tobit_row <- function(left = -Inf, right = Inf) {
   check_limits(left, right)
   inside <- "-Square((y - eta) / sigma) / 2 - Log(sigma)"

@@ -26,8 +26,9 @@ predictor_of_mean <- function(mu, mean, phi, link = NULL) {
   ifelse(low > 749, Inf, ifelse(high < -749, -Inf, high))
 }
 
-# Distribution functions of counts, or of numbers of successes, by sums of the probabilities of 0, 1, ..., some at a
-# time. They are 0 more than 10 standard deviations below the mean, and 1 more than 40 above it.
+# Distribution functions of counts, or of numbers of successes, by sums of the probabilities of 0, 1, ..., for some
+# observations at a time. The result is 0 more than 10 standard deviations below the mean, and 1 more than 40 standard
+# deviations above the mean.
 summed_cdf <- function(density) {
   force(density)
   function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)
@@ -53,8 +54,8 @@ sum_probabilities <- function(density, q, eta, w, phi, link, batch = 64) {
   pmin(total, 1)
 }
 
-# Twice the difference of the log density from its maximum over eta, by golden sections of an interval about the
-# predictor of the mean.
+# Twice the difference of the log density from its maximum over eta, which is found by golden-section search around the
+# linear predictor whose mean is mu.
 searched_deviance <- function(density) {
   force(density)
   function(y, mu, w, phi) search_deviance(density, y, mu, w, phi)
@@ -64,7 +65,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   constant <- density_constant(list(density = density), y, w, phi)
   value <- function(eta) {
     value <- density_terms(list(density = density), y, w, eta, phi, constant)$value
-    replace(value, is.na(value), -Inf) # a formula may be undefined far from the response
+    replace(value, is.na(value), -Inf) # formulas may be undefined far from the response
   }
   eta <- density$predictor(mu, phi)
   highest <- at_mean <- value(eta)
@@ -84,7 +85,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   2 * (highest - at_mean)
 }
 
-# A function in place of one that was not passed to likelihood(); it stops when called.
+# A replacement for a function that was not passed to likelihood(): it stops when it is called.
 lacking_function <- function(name) {
   force(name)
   function(...) {

@@ -1,15 +1,15 @@
 # Linear systems with the covariance matrix of the observations, and their preconditioners.
 
-# The solution; NULL if the matrix is singular, or not finite.
+# The solution; NULL if the matrix is singular or has entries that are not finite.
 solve_or_fail <- function(equations, b, tol, check) {
   tryCatch(solve_system(equations$system, b, equations$precond, tol, check = check),
            kernops_input_error = function(e) NULL)
 }
 
-# For loose tolerances, a sample of the rows suffices to estimate a residual.
+# For loose tolerances, a sample of the rows is sufficient to estimate a residual.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
-# Joins the columns of `numbers`, on the host, and of `block` to one block of a space.
+# Joins the columns of `numbers`, which are on the host, and the columns of `block` to one block of a space.
 beside <- function(space, numbers, block) {
   if (is.null(block)) return(space$copy(numbers))
   p <- ncol(numbers)
@@ -23,13 +23,13 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
   kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
-# Returns a function (system, theta) -> preconditioner. The first theta determines the type: probes are drawn for it,
-# and a search compares likelihoods by the same probes.
+# Returns a function (system, theta) -> preconditioner. The first theta determines the type: probes are drawn for one
+# type, and a search must compare likelihoods with the same probes.
 preconditioner_maker <- function(control, data, model) {
   type <- if (control$precond != "auto") control$precond else if (!is.null(control$rank)) "pivoted_cholesky"
   graph_of <- remembered_graph()
   function(system, theta) {
-    if (all(system$diagonal() == 0)) return(NULL) # noise alone
+    if (all(system$diagonal() == 0)) return(NULL) # noise without a field
     type <<- type %||% best_preconditioner(system)
     if (type == "vecchia") {
       near <- neighbour_coordinates(model, theta, data$u)
@@ -40,15 +40,16 @@ preconditioner_maker <- function(control, data, model) {
   }
 }
 
-# The default rank. The number of iterations grows as the square root of n over the rank, and the preconditioner costs
-# as much as some iterations: without probes, and with a loose tolerance, it would save fewer iterations than it costs.
+# The default rank. The number of iterations grows as the square root of n over the rank, and computing the
+# preconditioner takes as long as some iterations. Without probes and with a loose tolerance, the preconditioner would
+# save fewer iterations than this.
 default_rank <- function(system, control) {
   most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3
   max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }
 
-# Returns the function b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
+# Returns the function b -> K^-1 b at the parameters of a fit, with a relative residual of at most `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (has_factor(object)) {
     factor <- factor_of(object)
@@ -76,5 +77,6 @@ warn_unless_solved <- function(fit, tol) {
                 class = "kernops_not_converged")
 }
 
-# The number of columns that are solved together: as many as fit 32 MB, at most the width with the fastest products.
+# The number of columns that are solved together: as many as fit into 32 MB, but at most the width with the fastest
+# products.
 solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))

@@ -1,12 +1,13 @@
-# The prior density of the parameters of a model, and likelihoods that contain it.
+# The prior density of the parameters of a model, and likelihoods that include this density.
 
-# The priors of parameters: a list of the row and the prior of each.
+# The priors of parameters: a list with the row in the table of parameters and the prior, for each parameter that has
+# one.
 priors_of <- function(prior, model, estimate, call) {
   if (!length(prior)) return(NULL)
   check_prior_list(prior, model, estimate, call)
   parameters <- model$parameters
   full <- names(prior) %in% parameters$name
-  chosen <- integer() # the prior of each row, those with full names last
+  chosen <- integer() # the prior of each row; full names come last
   for (k in order(full)) {
     rows <- prior_rows(names(prior)[[k]], parameters, call)
     chosen[as.character(rows)] <- k
@@ -46,7 +47,7 @@ prior_rows <- function(name, parameters, call) {
   ), call = call)
 }
 
-# The prior with the rate of a range, which depends on the number of dimensions.
+# The prior with the rate of a range filled in, which depends on the number of dimensions.
 placed_prior <- function(prior, row, model, call) {
   row <- model$parameters[row, ]
   leaf <- leaf_at(model$covariance, row$leaf)
@@ -85,8 +86,8 @@ prior_limits <- function(model, n) {
 }
 
 # -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives. As in a
-# likelihood, derivatives are with respect to theta, and become derivatives with respect to the logarithm when they are
-# scaled.
+# likelihood, derivatives are with respect to theta; the search multiplies them by theta to obtain derivatives with
+# respect to the logarithm.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = diag(none, length(none)))
@@ -106,7 +107,7 @@ prior_deviance <- function(model, theta) {
   total
 }
 
-# A likelihood times the prior density: its values and derivatives describe the posterior.
+# A likelihood multiplied by the prior density, so that values and derivatives belong to the posterior density.
 with_prior <- function(likelihood, model) {
   if (!length(model$prior) && is.null(model$penalty)) return(likelihood)
   posterior <- function(state, theta) {
@@ -129,5 +130,5 @@ with_prior <- function(likelihood, model) {
   do.call(new_likelihood, c(list(evaluate, doubled = doubled), optional))
 }
 
-# The log-likelihood alone, from a state whose value includes the prior.
+# The log-likelihood without the prior, from a state whose value includes the prior.
 plain_loglik <- function(state, model, theta) -(state$value - prior_deviance(model, theta)$value) / 2

@@ -15,7 +15,7 @@ check_coefficients <- function(effects, call = NULL) {
                           i = "{.code method = \"vecchia\"} has no such limit."), call = call)
 }
 
-# The products of the whitened columns; columns of effects come last.
+# The inner products of the whitened columns; columns of effects come last.
 vif_gram <- function(vif) {
   gram <- vif$rows$outer(vif$white)
   entries <- vif$entries
@@ -24,9 +24,10 @@ vif_gram <- function(vif) {
   rbind(cbind(gram, t(across)), cbind(across, entries$gram(vif$rows)))
 }
 
-# Let A be the derivatives with respect to these products, A_DE those between dense columns and effects, and z and e
-# rows of U [y X V'] and U E. The terms 2 z' A_DE e and e' A_EE e contribute to the derivatives with respect to z,
-# `slopes`, and with respect to the weights and the logarithms of the standard deviations of the rows of U.
+# Let A be the derivatives of a function with respect to the products of vif_gram(), with the block A_DE for products of
+# dense columns and effects and the block A_EE for products of effects. Let z and e be rows of U [y X V'] and U E. The
+# terms 2 z' A_DE e and e' A_EE e contribute to the derivatives with respect to z, `slopes`, and with respect to the
+# weights and the logarithms of the standard deviations of the rows of U.
 slopes_beside_vif <- function(vif, by_gram) {
   entries <- vif$entries
   if (is.null(entries)) return(list(slopes = 0, weights = 0, log_sd = 0))
@@ -39,7 +40,7 @@ slopes_beside_vif <- function(vif, by_gram) {
        weights = within$weights - 2 * u$products(vif$white, across) / rep(u$sd, each = nrow(u$weights)))
 }
 
-# B dS B' x, one column for each parameter in theta.
+# The products B dS B' x, one column for each parameter in theta.
 changes_of_effects <- function(effects, theta, entries, x) {
   changes <- matrix(0, length(x), length(theta))
   if (!length(effects)) return(changes)
@@ -48,7 +49,7 @@ changes_of_effects <- function(effects, theta, entries, x) {
   changes
 }
 
-# The whitened low-rank columns, transposed, times x, and the columns times coefficients b.
+# Products with the whitened low-rank columns: the transposed columns times x, and the columns times coefficients b.
 low_products <- function(vif, x) {
   rbind(whitened_factors(vif) %*% x, if (!is.null(vif$entries)) {
     vif$entries$crossprod(sparse_multiply(vif$rows, x, transposed = TRUE))

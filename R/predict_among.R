@@ -1,5 +1,6 @@
-# Windows of a map in joint predictions: the order of the cells, and the cells on which a window depends, are determined
-# for the whole map. Memory holds the coordinates and the search tree of all cells, but not their predictions.
+# Windows of a map in joint predictions: the order of the cells and, for each window, the cells on which it depends are
+# determined for the whole map. Memory holds the coordinates and the search tree of all cells, but not their
+# predictions.
 
 # TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.
 is_joint_map <- function(object, cells) {
@@ -8,16 +9,17 @@ is_joint_map <- function(object, cells) {
 
 most_joint_cells <- 2e7
 
-# TRUE if a map is predicted from a field for each cell, into which the observations are divided as in a fit of a table.
+# TRUE if a map is predicted cell by cell, from values of the field in each cell; the observations are divided into
+# cells as in a fit of a table.
 is_map_by_cells <- function(object, request, options) {
   plain <- is.null(options$zones) && is.null(request$block) && !is_local_trend(request$how)
   plain && inherits(object, "gp") && object$method == "vecchia" && !has_effects(object$model) && is_joint(object) &&
     predicts_by_cells(object)
 }
 
-# An environment for the points of all windows, among which targets are found: the coordinates `u` of these points; for
-# each row of each tile, the number of complete cells of the map `before` it; the numbers of `variables` and of `nodes`
-# of a cell; and the results of places_of_targets(), which are computed once.
+# An environment with the points of all windows: the coordinates `u` of these points; for each row of each tile, the
+# number of complete cells of the map `before` this row; the number of `variables`; the number of `nodes` of a cell;
+# and, later, the results of places_of_targets(), which are computed once.
 all_cells <- function(job) {
   parts <- counts <- list()
   with_bar("Reading", for (k in seq_along(job$tiles)) {
@@ -41,14 +43,15 @@ all_cells <- function(job) {
                 before = split(before[-length(before)], rep(seq_along(counts), lengths(counts)))))
 }
 
-# The numbers, among the points of all cells, of the points of targets in rows of tile k with `count` complete cells.
+# For targets in `rows` of tile k with `count` complete cells: the numbers of their points among the points of all
+# cells.
 among_cells <- function(whole, k, rows, count) {
   first <- whole$before[[k]][[rows[[1]]]] * whole$nodes
   of_variables <- (seq_len(whole$variables) - 1) * whole$cells * whole$nodes
   list(whole = whole, numbers = rep(of_variables, each = count * whole$nodes) + first + seq_len(count * whole$nodes))
 }
 
-# The points of all cells in the form that another fit reads.
+# The points of all cells, transformed by f to the columns that another fit reads.
 moved_among <- function(cells, f) {
   if (is.null(cells)) return(NULL)
   whole <- cells$whole

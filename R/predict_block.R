@@ -1,6 +1,7 @@
-# Means over blocks and polygons, as weighted means over points.
+# Means over blocks and polygons, computed as weighted means over points.
 
-# New points of a fit as centres of rectangles: the nodes of a Gauss rule with four nodes along each coordinate.
+# New points of a fit as centres of rectangular blocks: adds the nodes of a Gauss rule with four nodes along each
+# coordinate.
 with_blocks <- function(points, block, areas, d, call = caller_env()) {
   if (!is.null(areas)) {
     size <- lengths(areas$weight)
@@ -24,7 +25,7 @@ with_blocks <- function(points, block, areas, d, call = caller_env()) {
   points
 }
 
-# The nodes around the centre, and their weights.
+# The nodes of a block relative to its centre, and the weights of the nodes.
 block_rule <- function(size, call = caller_env()) {
   if (sum(size > 0) > 3) stop_kernops("input", "{.arg block} can have at most 3 sizes above 0.", call = call)
   far <- 2 / 7 * sqrt(6 / 5)
@@ -35,7 +36,7 @@ block_rule <- function(size, call = caller_env()) {
   list(at = unname(as.matrix(expand.grid(along))), weight = Reduce(function(a, b) as.vector(outer(a, b)), weights))
 }
 
-# The nodes of blocks as points. In local kriging, they have the neighbours of the centre.
+# The nodes of blocks as points. In local kriging, nodes have the neighbours of the centre of their block.
 nodes_of <- function(points) {
   blocks <- points$blocks
   if (is.null(blocks)) return(points)
@@ -45,8 +46,9 @@ nodes_of <- function(points) {
        among = points$among)
 }
 
-# The predictive distribution of means of responses over blocks. The joint normal distribution of the nodes gives mean
-# and variance, and draws give quantiles. If there are many nodes, draws give mean, variance and quantiles.
+# The predictive distribution of means of responses over blocks. The mean and the variance follow from the joint normal
+# distribution of the nodes, and quantiles are estimated from draws. If there are many nodes, the mean, the variance and
+# the quantiles are all estimated from draws.
 block_sample <- function(object, points, request) {
   if (needs_variance(request) && needs_draws_of_nodes(points, request$how)) {
     sums <- sums_by_draws(object, points, request)
@@ -83,7 +85,7 @@ each_block <- function(object, targets, nodes, request, f) {
   }))
 }
 
-# The covariance matrix of responses at the nodes of a block. Nodes represent the points around them: microscale
+# The covariance matrix of responses at the nodes of a block. A node represents the points around it, so microscale
 # variation averages out, like the nugget.
 covariance_within <- function(object, scale, mean, joint) {
   micro <- microscale_variance(object)
@@ -98,8 +100,8 @@ block_draws <- function(object, scale, mean, joint, weight, count) {
   as.vector(weight %*% average(field, sqrt(micro + scale$nugget), scale$back))
 }
 
-# Draws of a normal distribution, one per column: a Latin hypercube along its principal axes, with the exact quantiles
-# along each axis.
+# Draws from a normal distribution, one per column: a Latin hypercube along the principal axes of the distribution, with
+# the exact quantiles along each axis.
 normal_draws <- function(mean, joint, count) {
   found <- eigen(joint, symmetric = TRUE)
   kept <- found$values > 1e-12 * max(found$values, 0)

@@ -1,6 +1,7 @@
-# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones. A
-# fit in memory, to the observations on which the new points depend, computes them with the parameters, coefficients and
-# errors of the whole fit. Means and variances of points equal those of the cells of the table.
+# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones. They
+# are computed from a fit in memory to the observations on which the new points depend, with the parameters,
+# coefficients and errors of the whole fit. The means and variances of points equal those that predictions by cells
+# have.
 
 # The fit in memory for new points u. Its element `table` is the fit of the table.
 joint_fit <- function(object, u, call = caller_env()) {
@@ -18,12 +19,12 @@ joint_fit <- function(object, u, call = caller_env()) {
   fit
 }
 
-# The `records` of observations: first a few heads that cover all observations, with the numbers `cover`, then the
+# The `records` of observations: first a few heads that cover all observations, with the row numbers `cover`, then the
 # observations nearest to each of the points u.
 records_near <- function(object, u, call) {
   blocks <- object$blocks
   near <- blocks$near_of(u)
-  # observations that cover all may be among the nearest ones
+  # a few more neighbours, since `cover` may contain some of the nearest observations
   count <- (object$vecchia$new %||% object$vecchia$local) + 20L
   most <- most_records(object)
   heads <- blocks$heads[covering_points(blocks$head_near()), , drop = FALSE]
@@ -39,8 +40,9 @@ records_near <- function(object, u, call) {
   list(records = records, cover = seq_len(nrow(heads)))
 }
 
-# The records of the nearest `count` observations of each point. Observations within `reach` of the box around all
-# points suffice for points with `count` observations within `reach`; for other points, more are read.
+# The records of the nearest `count` observations of each point. The observations within `reach` of the box around all
+# points are sufficient for points with `count` observations within `reach`; for other points, more observations are
+# read.
 nearest_records <- function(blocks, near, reach, count) {
   around <- observations_around(blocks, near, reach, count)
   from <- around$near_of(around$records)

@@ -1,15 +1,17 @@
-# Cross-validation of fits with a family: the linear predictor of each observation given the others, and its scores.
+# Cross-validation of fits with a family: the linear predictor of each observation given the other observations, and
+# scores of the predictions.
 
-# The cavity of the Laplace approximation is the normal distribution of the linear predictor, from which the density of
-# the observation is divided out. With z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its
-# mean is z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. `left` is W_i times the variance given all
-# observations; if it is 1 or more, the cavity does not exist.
+# The cavity distribution of an observation is the normal distribution of its linear predictor in the Laplace
+# approximation, divided by the normal approximation of the density of the observation. With z = h + slope / W and P = S
+# - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, the cavity has the mean z_i - (P z)_i / P_ii and the variance 1 / P_ii -
+# 1 / W_i. `left` is W_i times the variance given all observations; if `left` is 1 or more, the cavity distribution does
+# not exist.
 leave_one_out.gp_family_fit <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight
-  # the other observations do not determine a coefficient of the trend
+  # TRUE unless the other observations do not determine a coefficient of the trend
   told <- weight == 0 | 1 - left > 1e-12 * abs(inverse$diagonal / weight)
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))
@@ -24,7 +26,7 @@ leave_one_out.gp_family_fit <- function(object) {
   predictive_normal(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
 }
 
-# The moments of the linear predictor.
+# The moments of the linear predictor of the observations in a fold.
 predict_fold.gp_family_fit <- function(object, out, refit) {
   fold <- leave_out(object, out, refit)
   family <- object$family
@@ -36,7 +38,7 @@ predict_fold.gp_family_fit <- function(object, out, refit) {
   cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, variance, Inf))
 }
 
-# Columns of the observations, by the predictive distribution of their linear predictors.
+# Scores of the observations, from the predictive distributions of their linear predictors.
 score_columns.gp_family_fit <- function(object, normal) {
   told <- is.finite(normal$mean)
   normal$variance <- ifelse(told, normal$variance, 0)

@@ -1,12 +1,12 @@
-# Predictions of a map that are written to a file. Until all rows are finished, the finished rows are next to the file
-# `map.tif`, in `map.tif.part`, as doubles with the layers of a cell adjacent, which terra reads by a header of ENVI. An
-# interrupted prediction resumes after these rows.
+# Predictions of a map that are written to a file. Until all rows of `map.tif` are finished, the finished rows are in
+# the file `map.tif.part` in the same folder, as doubles with the layers of a cell adjacent. An ENVI header makes this
+# file readable by terra. An interrupted prediction resumes after the finished rows.
 
 part_file <- function(file) paste0(file, ".part")
 
 part_files <- function(file) paste0(part_file(file), c("", ".hdr", ".aux.xml", ".rds"))
 
-# Appends a matrix with a row for each cell behind the first `done` rows of the map.
+# Appends a matrix with a row for each cell after the first `done` rows of the map.
 append_map_rows <- function(file, values, template, done, call) {
   size <- 8 * done * terra::ncol(template) * ncol(values)
   name <- part_file(file)
@@ -21,7 +21,7 @@ append_map_rows <- function(file, values, template, done, call) {
   })
 }
 
-# Writes the map to its file, once all rows are finished. `options` are arguments of terra::writeRaster().
+# Writes the map to its file after all rows are finished. `options` are arguments of terra::writeRaster().
 finish_map <- function(file, template, layers, options, call) {
   header <- c("ENVI", paste("samples =", terra::ncol(template)), paste("lines =", terra::nrow(template)),
               paste("bands =", length(layers)), "header offset = 0", "file type = ENVI Standard", "data type = 5",
@@ -41,7 +41,7 @@ finish_map <- function(file, template, layers, options, call) {
   unlink(part_files(file))
 }
 
-# Checks the last row, because GDAL may report a full disk only when it reads the file again.
+# TRUE if values are missing in the last row, because GDAL may notice a full disk only when the file is read again.
 missing_in_last_row <- function(map) {
   terra::readStart(map)
   on.exit(terra::readStop(map))
@@ -55,7 +55,7 @@ while_writing <- function(file, call, code) {
 }
 
 # The record of an interrupted prediction: the number of finished rows of each tile, TRUE for `complete` tiles, and the
-# state of sums over zones. It belongs to one fit, map and request, which `digest` identifies.
+# state of sums over zones. `digest` identifies the fit, the map and the request of the prediction.
 new_record <- function(digest, tiles) {
   list(digest = digest, rows = numeric(tiles), complete = logical(tiles), zones = NULL)
 }
@@ -65,12 +65,12 @@ save_record <- function(file, record, call) {
   while_writing(file, call, {
     on.exit(unlink(paste0(name, "+")))
     saveRDS(record, paste0(name, "+"), compress = FALSE)
-    readRDS(paste0(name, "+")) # detects a full disk, which R does not report
+    readRDS(paste0(name, "+")) # detects a full disk, which R does not report when it writes
     file.rename(paste0(name, "+"), name)
   })
 }
 
-# The record of the earlier call to resume, or a new one.
+# The record of an earlier call that is resumed, or a new record.
 record_of_file <- function(file, digest, tiles, options, call) {
   name <- paste0(part_file(file), ".rds")
   begun <- file.exists(name)
@@ -95,7 +95,7 @@ record_of_file <- function(file, digest, tiles, options, call) {
   new_record(digest, tiles)
 }
 
-# Checks that the folder exists and is writable, before hours of predictions.
+# Checks that the folder exists and is writable, before predictions that may take hours.
 check_map_file <- function(file, call) {
   if (!is.character(file) || length(file) != 1 || is.na(file) || !nzchar(file)) {
     stop_kernops("input", paste0("{.arg filename} must be the name of a file, not ", shown(file), "."), call = call)

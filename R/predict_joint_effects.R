@@ -1,11 +1,11 @@
 # Joint predictions of fits with a family, random effects and smooths: the base points are the coefficients of the
-# effects and the field at the places. A new value of the process is a sum of coefficients and of a new value of the
-# field, without an error. Coefficients of levels without observations are independent new values.
+# effects and the field at the places. A new value of the process is exactly the sum of some coefficients and a new
+# value of the field. Coefficients of levels without observations are additional independent values.
 
-# `sets` of new values of the field (see joint_sets()), with new coefficients before them and the sums behind them.
-# `positions` has the position of the field value of each point, or 0; in the result, it has the position of the sum of
-# each point. `entries` has the numbers of the coefficients of each sum, and their factors. The first `count`
-# coefficients are base points.
+# The `sets` of new values of the field (see joint_sets()), extended by new coefficients, which come before the values
+# of the field, and by the sums, which come last. `positions` has, for each point, the position of the value of the
+# field, or 0. In the result, `of` has the position of the sum for each point. `entries` has the numbers and the factors
+# of the coefficients in each sum. The first `count` coefficients are base points.
 beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count
   new <- entries$new
@@ -28,13 +28,13 @@ beside_coefficients <- function(sets, positions, entries) {
     weights = both(0, sets$weights, rbind(entries$values, as.numeric(field > 0))), neighbours = neighbours,
     sd = c(rep(1, new), sets$sd, numeric(n)), base = base, order = seq_len(new + size + n), posterior = sets$posterior,
     total = new + sets$total + entries$total,
-    # sums have no errors
+    # sums are exact, so they have no variance
     positions = c(seq_len(new), new + sets$positions, rep(1L, n))
   )
   list(sets = joint_functions(joined), of = ifelse(is.na(positions), NA, new + size + seq_len(n)))
 }
 
-# The sums of coefficients for the rows `points` of all points, or for all.
+# The entries of sums for the points with the numbers `points`, or for all points.
 some_entries <- function(entries, points) {
   if (is.null(points)) return(entries)
   replace(entries, c("columns", "values"), list(entries$columns[, points, drop = FALSE],

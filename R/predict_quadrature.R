@@ -15,9 +15,10 @@ log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
   highest + log(rowSums(exp(terms - highest)))
 }
 
-# The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: with the polynomials p_k that are
-# orthonormal for the normal distribution and c_ik the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i), it is
-# sum_k c_ik c_jk r_ij^k (Mehler's formula). `independent` is the variance of an independent term of each eta.
+# The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: the covariance is sum_k c_ik c_jk
+# r_ij^k (Mehler's formula), where r_ij is the correlation, the polynomials p_k are orthonormal for the normal
+# distribution, and c_ik is the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i). `independent` is the variance of an
+# independent term of each eta.
 transformed_covariance <- function(f, mean, joint, independent = 0, nodes = normal_quadrature()) {
   sd <- sqrt(pmax(diag(joint), 0) + independent)
   values <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
@@ -33,14 +34,15 @@ transformed_covariance <- function(f, mean, joint, independent = 0, nodes = norm
   total
 }
 
-# The rules for the standard normal distribution and for the uniform distribution between -1 and 1 (Gauss-Legendre).
+# The quadrature rules for the standard normal distribution (Gauss-Hermite) and for the uniform distribution between -1
+# and 1 (Gauss-Legendre).
 normal_quadrature <- function(count = 40) gauss_rule(sqrt(seq_len(count - 1)))
 
 uniform_quadrature <- function(count = 40) gauss_rule(seq_len(count - 1) / sqrt(4 * seq_len(count - 1)^2 - 1))
 
-# The rule of a symmetric distribution, by the eigenvalues of its Jacobi matrix, whose diagonal is zero (Golub and
-# Welsch 1969). `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, a row each;
-# the first one is 1.
+# The Gauss rule of a symmetric distribution, from the eigenvalues of its Jacobi matrix, whose diagonal is zero (Golub
+# and Welsch 1969). `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, one row
+# each; the first polynomial is 1.
 gauss_rule <- function(off) {
   count <- length(off) + 1
   jacobi <- matrix(0, count, count)

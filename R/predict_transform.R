@@ -2,12 +2,13 @@
 
 boxcox <- function(y, lambda) if (lambda == 0) log(y) else expm1(lambda * log(y)) / lambda
 
-# The inverse transformation; 0 or infinite beyond its range.
+# The inverse transformation; 0 or infinite for t beyond the range of the transformation.
 boxcox_back <- function(t, lambda) {
   if (lambda == 0) exp(t) else exp(log1p(pmax(lambda * t, -1)) / lambda)
 }
 
-# The log of the Jacobian, by which likelihoods become likelihoods of the response.
+# The logarithm of the Jacobian, which is added to log-likelihoods of the transformed response to obtain log-likelihoods
+# of the response.
 boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
 
 # The argument of gp(): NULL, or a list of lambda (NA: to be estimated).
@@ -44,15 +45,15 @@ transformed <- function(parts, lambda) {
   c(replace(parts, "y", list(boxcox(parts$y, lambda))), list(response = parts$y, jacobian = jacobian))
 }
 
-# The mean of the response at new points, unbiased. Let v be the variance of the value minus the variance of its
-# prediction, both over all fields: the mean of back(fit + sqrt(v) Z) over normal Z is then unbiased for the response
-# (for lambda = 0: Cressie 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
+# The mean of the response at new points, unbiased. Let v be the variance of the transformed response minus the variance
+# of its prediction, both over all fields: the mean of back(fit + sqrt(v) Z) over normal Z is then unbiased for the
+# response (for lambda = 0: Cressie 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
 back_mean <- function(fit, variance, lagrange, lambda) {
   v <- variance - 2 * lagrange
   if (lambda == 0) return(exp(fit + v / 2))
   if (lambda == 1) return(fit + 1)
   by_rule <- average(fit, sqrt(pmax(v, 0)), function(t) boxcox_back(t, lambda))
-  # for lambda < 0 the mean does not exist; it is replaced by an expansion of second order around the fit
+  # for lambda < 0 the mean does not exist; an expansion of second order around the fit is used instead
   base <- pmax(1 + lambda * fit, 0)
   expanded <- base^(1 / lambda) + (1 - lambda) * base^(1 / lambda - 2) * v / 2
   ifelse(v >= 0 & lambda > 0, by_rule, expanded)

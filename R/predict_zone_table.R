@@ -16,7 +16,7 @@ zone_table <- function(object, state, request, nsim) {
   table
 }
 
-# Batches of successive zones with about 20,000 rectangles each.
+# Batches of successive zones; a batch has about 20,000 rectangles.
 batches_of_zones <- function(count) unname(split(seq_along(count), (cumsum(count) - count) %/% 2e4))
 
 # The nodes of all windows, in an order that does not depend on the windows.
@@ -40,9 +40,9 @@ bound_nodes <- function(parts) {
   c(sapply(c("u", "x", "offset"), bind, TRUE, simplify = FALSE), lapply(known, `[`, order))
 }
 
-# The nodes of some zones as points, without the second node of rectangles with one cell; and weights of the points, one
-# column for each zone: for the `half` sum (f + g) / 2, for the `gap` (f - g) / 2, and for the variances that pairs of
-# different cells `lack`.
+# The nodes of some zones as points, without the second node of rectangles with one cell; and three matrices of weights
+# of the points with a column for each zone: `half` for the sums of A (f + g) / 2, `gap` for the sums of A (f - g) / 2,
+# and `lack` for the variances of single cells that pairs of different cells lack.
 nodes_in_zones <- function(nodes, number, zones) {
   first <- which(number %in% zones)
   second <- first[nodes$count[first] > 1]
@@ -72,7 +72,7 @@ rows_of_zones <- function(object, nodes, sums, request, nsim) {
   do.call(rbind, c(list(rows("mean", total / area), rows("total", total)), Map(rows, names(areas), areas)))
 }
 
-# The variance of a zone, from the variances of the sums of nodes_in_zones(), in columns with weights.
+# The variance of a zone, from the variances of the three weighted sums of nodes_in_zones().
 variance_of_zones <- function(half, gap, lack) pmax(0, half - gap) + lack
 
 totals_of_zones <- function(object, nodes, fit, request) {
@@ -91,14 +91,14 @@ totals_of_zones <- function(object, nodes, fit, request) {
   limits_around(fit, se, half, half$fit, half$se.fit)
 }
 
-# Limits with the relative shape of other limits, `around` their centre.
+# Limits around `fit`: other `limits` around `centre`, scaled by the ratio of the standard errors `se` and `spread`.
 limits_around <- function(fit, se, limits, centre, spread) {
   scale <- ifelse(spread > 0, se / spread, 1)
   data.frame(fit = unname(fit), se.fit = se, lwr = fit + (limits$lwr - centre) * scale,
              upr = fit + (limits$upr - centre) * scale, row.names = NULL)
 }
 
-# A table for each threshold.
+# The areas of exceedance, a table for each threshold.
 areas_of_zones <- function(object, nodes, sums, request, nsim) {
   above <- request$above
   if (!length(above)) return(list())

@@ -1,7 +1,7 @@
 # Predictives of new observations of a family, whose linear predictor is normal.
 
-# `normal` is the predictive distribution of the linear predictor, nugget included; `weights` are the numbers of trials,
-# or prior weights. Normal observations have a normal predictive distribution.
+# `normal` is the predictive distribution of the linear predictor, including the nugget; `weights` are the numbers of
+# trials, or prior weights. Normal observations have a normal predictive distribution.
 predictive_observation <- function(normal, object, weights = 1) {
   noise <- object$family$density$noise
   if (!is.null(noise)) return(predictive_normal(normal$mean, normal$variance + noise(object$phi, weights)))
@@ -9,7 +9,7 @@ predictive_observation <- function(normal, object, weights = 1) {
                  weights = weights)
 }
 
-# The mean of f(linear predictor).
+# The mean of f() of the linear predictor.
 average_over_eta <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
 
 mean.pred_observation <- function(x, ...) average_over_eta(x, function(eta) mean_of(x, eta))
@@ -66,7 +66,7 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
       low[long] <- high[long] - 2 * (high[long] - low[long])
     }
   }
-  # the probability of zero alone reaches p
+  # the quantile is 0 if the probability of zero is at least p
   if (!discrete && x$family$link != "identity") {
     zero <- known & low == 0 & cdf(mixture, low) >= p
     high[zero] <- 0
@@ -84,8 +84,8 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
   }
 }
 
-# The first bracket of quantiles, from the `middle` of the linear predictor to the highest number of each row of
-# `extremes`; and the `unit` of discrete values.
+# The first bracket of the search for quantiles, from responses at the `middle` of the linear predictor and at the
+# largest number in each row of `extremes`; and the `unit` of discrete values.
 first_bracket <- function(x, middle, extremes) {
   any <- rep(1, length(middle))
   if (x$family$density$response == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
@@ -95,5 +95,5 @@ first_bracket <- function(x, middle, extremes) {
   list(low = low * any, high = pmax(edge, mean_of(x, middle) + 1), unit = 1)
 }
 
-# The difference of adjacent values of a discrete observation.
+# The difference between adjacent values of a discrete observation.
 value_unit <- function(x) if (x$family$density$response == "binomial") 1 / x$weights else 1

@@ -1,7 +1,7 @@
 # Starting values of a search on all data: the optima of subsets.
 
-# One start in each row: the optima of the subset, and those that target$beside() adds. For many observations, where
-# a likelihood takes as long as a step of the search, a larger subset selects one start.
+# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. For many
+# observations, where a likelihood takes as long as a step of the search, a larger subset selects one start.
 start_candidates <- function(starts, target, rows) {
   if (target$too_little(subset_data(target$data, rows))) return(starts[1, , drop = FALSE])
   subset <- subset_target(target, rows, dense_settings(target$how))
@@ -20,7 +20,7 @@ start_candidates <- function(starts, target, rows) {
 }
 
 # Starting values from an optimum of a subset: the optimum and, if it is the best so far, the optimum with the user's
-# values, and with a larger nugget, since the subset may not identify the nugget.
+# values, and the optimum with a larger nugget, since the subset may not identify the nugget.
 starts_beside <- function(end, model) {
   theta <- unname(end$theta)
   if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
@@ -32,20 +32,20 @@ starts_beside <- function(end, model) {
   rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
-# If values of all data decide, the optima keep the order of the search, so that later optima never replace earlier
-# ones; otherwise the best optimum comes first, and far worse ones are omitted.
+# If the likelihood of all data chooses between the optima, the optima keep the order of the search, so that later
+# optima never replace earlier optima. Otherwise the best optimum comes first, and far worse optima are omitted.
 ordered_optima <- function(search, subset, target) {
   if (target$likelihood$dense && length(search$optima)) return(search$optima)
   c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))
 }
 
-# The best optimum of a part of many observations by the same likelihood, which takes far less time; it is near the
-# optimum of all observations.
+# If there are many observations, the best optimum for a part of them, by the same likelihood. This search takes far
+# less time, and its result is near the optimum for all observations.
 part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
   part <- subset_target(target, target$sample_rows(target$data, size))
-  candidates <- part_optimum(candidates, part) # starts at the optimum of a smaller part
+  candidates <- part_optimum(candidates, part) # starts from the optimum for a smaller part
   part$likelihood$use(10L)
   best <- best_from(candidates, part)
   if (is_singular(best)) candidates else rbind(best$theta)

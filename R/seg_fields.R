@@ -1,5 +1,5 @@
-# Operations on several fields: a value is a row of numbers, and the formula of each field reads all fields of both
-# values.
+# Operations on several fields: a value is a row of numbers, and the formula for each field of the result reads all
+# fields of both operands.
 
 has_fields <- function(op) inherits(op, "seg_op") && !is.null(op$fields)
 
@@ -11,7 +11,7 @@ new_field_op <- function(formulas, identity, call = caller_env()) {
     stop_kernops("input", "{.arg formula} must contain fields of {.code a} or {.code b}, such as {.code {names[[1]]}}.",
                  call = call)
   }
-  # Concat() has two arguments
+  # nested calls, because Concat() has two arguments
   vector <- Reduce(\(a, b) sprintf("Concat(%s, %s)", a, b), formulas)
   kernel <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", vector), code_text(names[used], " = Vi(1)"),
                          precision = "float64", backend = "cpu")
@@ -58,7 +58,7 @@ fields_of <- function(x, op, call = caller_env()) {
   values
 }
 
-# The operation on complex numbers for a name; NULL if the operation applies to both parts separately.
+# The operation on complex numbers with a given name; NULL if the operation is applied to both parts separately.
 complex_op <- function(x, op) {
   if (!is.complex(x) || !identical(op, "prod")) return(op)
   the$complex_product <- the$complex_product %||%
@@ -67,7 +67,8 @@ complex_op <- function(x, op) {
 
 field_matrix <- function(values) matrix(as.numeric(unlist(values)), ncol = length(values))
 
-# The fields of each segment: a matrix with a column for each field. Rows with a missing field may be left out.
+# The fields of each segment: a matrix with a column for each field. With `na.rm`, rows with a missing field are
+# omitted.
 fold_fields <- function(values, lengths, op, na.rm) {
   values <- field_matrix(values)
   if (na.rm) {
@@ -83,7 +84,8 @@ fold_fields <- function(values, lengths, op, na.rm) {
   result
 }
 
-# Folds segments by a balanced tree: each pass joins neighbours within segments; the last value of an odd number stays.
+# Folds segments by a balanced tree: each pass joins pairs of adjacent values within segments; if the number of values
+# is odd, the last value is kept for the next pass.
 fold_pairs <- function(values, lengths, join) {
   while (any(lengths > 1)) {
     place <- sequence(lengths)
@@ -116,7 +118,7 @@ fold_middle <- function(values, sizes, join) {
 
 complex_of_fields <- function(fields) complex(real = fields[, 1], imaginary = fields[, 2])
 
-# Like check_associative(), for 200 random triples of rows.
+# The check of check_associative() for values with fields, with 200 random triples of rows.
 check_field_associative <- function(op, values, call = caller_env()) {
   if (!is.null(values)) rows <- field_matrix(fields_of(values, op, call))
   count <- length(op$fields)

@@ -1,7 +1,7 @@
-# Data frames of values: the plan of the segments is made once, and each column is computed separately.
+# Data frames of values: the plan of the segments is created once, and each column is computed separately.
 
-# `segments` are the arguments that name the segments, as a list; `run(x, op, plan)` computes a column.
-# By value, there is a row for each row of x, otherwise for each segment.
+# `segments` are the arguments that name the segments, as a list; `run(x, op, plan)` computes a column. With `by_value`,
+# the result has a row for each row of x; otherwise, a row for each segment.
 compute_columns <- function(x, op, segments, run, by_value = FALSE, call = caller_env()) {
   keys <- frame_keys(x, segments, call)
   segments <- grouped_by(segments, keys$columns)
@@ -32,7 +32,7 @@ frame_plan <- function(segments, n, whole, call) {
             call = call)
 }
 
-# Groups by columns of x, which a formula or dplyr::group_by() names, or by other vectors.
+# The keys of groups: columns of x, which a formula or dplyr::group_by() names, or other vectors.
 frame_keys <- function(x, segments, call) {
   g <- segments$g
   if (is.null(g) && is_keys(segments$offsets)) g <- segments$offsets
@@ -62,7 +62,7 @@ check_formula_columns <- function(formula, x, call) {
                           x = if (length(unknown)) "{.arg x} has no column {.val {unknown}}."), call = call)
 }
 
-# The keys of each segment, in their class.
+# The keys of each segment, with the classes of the columns.
 group_columns <- function(columns, plan, sort) {
   if (is.null(columns)) return(if (!is.null(plan$names)) list(group = plan$names))
   alone <- length(columns) == 1 && is.factor(columns[[1]]) && sort
@@ -71,7 +71,8 @@ group_columns <- function(columns, plan, sort) {
   lapply(columns, key)
 }
 
-# Column, operation and name of each result: for all columns and operations, or for the columns that a list names.
+# The column, the operation and the name of each result, for all combinations of columns and operations, or for the
+# columns that a list names.
 column_tasks <- function(op, columns, call) {
   by_column <- is.list(op) && !inherits(op, "seg_op") && !is.null(names(op))
   if (!by_column) op <- stats::setNames(rep(list(op), length(columns)), columns)
@@ -103,7 +104,7 @@ in_column <- function(result, column, call) {
   })
 }
 
-# Splits several results of a vector into columns.
+# Splits the results into columns if there are several results for each segment.
 split_outputs <- function(result, x, name) {
   outputs <- if (is.null(dim(x))) dimnames(result)[[2]]
   if (is.null(outputs)) return(stats::setNames(list(without_segment_names(result)), name))
@@ -117,7 +118,7 @@ without_segment_names <- function(x) {
   x
 }
 
-# A data frame of the kind of x.
+# A data frame of the same class as x.
 frame_like <- function(columns, rows, x) {
   kinds <- list(tbl_df = c("tbl_df", "tbl", "data.frame"), data.table = c("data.table", "data.frame"))
   class <- Find(\(kind) inherits(x, kind[[1]]), kinds) %||% "data.frame"

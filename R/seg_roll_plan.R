@@ -1,4 +1,4 @@
-# The method that reduces windows: a backend, or on the CPU doubling (for formulas) or overlapping segments.
+# Chooses the method that reduces windows: a backend or, on the CPU, doubling (for formulas) or overlapping segments.
 
 # Reduces windows on the GPU, or on the CPU if the GPU does not support the operation.
 roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
@@ -24,7 +24,7 @@ roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
   result %||% roll_as_segments(x, plan, windows, op, details, na.rm, empty)
 }
 
-# Results of a backend; NULL if it does not support the operation or the windows.
+# The results of a backend; NULL if the backend does not support the operation or the windows.
 roll_by_backend <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
   formula <- inherits(op, "seg_op")
   probs <- if (!formula) switch(op, median = 0.5, quantile = details$probs)
@@ -49,8 +49,8 @@ shape_rolled <- function(result, x, outputs) {
   array(result, c(size, length(outputs)), c(names, list(outputs)))
 }
 
-# For each position of the segments: where its window begins, from 0, the number of values of the window, and whether
-# the window counts; and the rows in this order.
+# For each position of the segments: the first position of its window, from 0, the number of values in the window, and
+# whether the window has a result; and the rows of x in the order of positions.
 window_table <- function(plan, windows) {
   from <- seg_values(segments(plan)$pointer)
   n <- rep(from$lengths, from$lengths)
@@ -73,8 +73,8 @@ roll_as_segments <- function(x, plan, windows, op, details, na.rm, empty) {
   put_back(result, x, table, dim(result)[length(dim(x)) + 2], dimnames(result)[[length(dim(x)) + 2]])
 }
 
-# Assigns results by position to the rows of x; results of windows that do not count, and of rows outside all segments,
-# are NA.
+# Assigns results by position to the rows of x; the result is NA for windows without a result and for rows outside all
+# segments.
 put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   columns <- dim(x)[2] %||% 1
   result <- matrix(result, ncol = columns * (if (length(outputs) && !is.na(outputs)) outputs else 1))
@@ -84,8 +84,8 @@ put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   if (ncol(result) == columns) shape_like(c(all), x) else shape_rolled(c(all), x, names)
 }
 
-# Reduces windows by a formula: windows of 2^k values are joined from two of half the size, and each window from those
-# of its binary digits.
+# Reduces windows by a formula: a window of 2^k values is combined from two windows of half the size, and any window is
+# combined from windows whose sizes are the powers of two in its length.
 roll_formula <- function(x, plan, windows, op, na.rm, empty) {
   table <- window_table(plan, windows)
   x_numeric <- if (is.null(dim(x))) matrix(as.numeric(x)) else matrix(as.numeric(x), nrow(x))
@@ -103,7 +103,7 @@ roll_formula <- function(x, plan, windows, op, na.rm, empty) {
 fold_windows <- function(values, first, length, op) {
   result <- rep(NA_real_, length(first))
   started <- rep(FALSE, length(first))
-  power <- values # power[m] joins the `size` values from m on
+  power <- values # power[m] combines `size` values, starting at m
   size <- 1
   while (any(length > 0)) {
     odd <- which(length %% 2 == 1)

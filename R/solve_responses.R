@@ -1,14 +1,15 @@
-# Many responses at the same points, each with its own parameters of one covariance (src/sets/responses.h).
+# Many responses at the same points, with one covariance and separate parameters for each response
+# (src/sets/responses.h).
 
-# Responses with the held `sets`, which have the columns of the trend, in the order of the sets. Row `nugget` of theta
+# Responses in the order of the held `sets`; the values of the sets are the columns of the trend. Row `nugget` of theta
 # multiplies the noise. A list of functions:
 #   optima(parameters, starts, reml)  the optimum of each response. `parameters` are response_parameters(); `starts` a
-#      list of `s`, a column for each start on the scale of the search, `near`, the numbers of the starts nearest to
-#      each, and the settings `within`, `most` and `gain` of the search. A list of `theta`, `s`, `coefficients` of the
-#      trend, a column for each response, and of `value` (-2 log-likelihood), `scale`, the number of `evaluations` and
-#      `converged` for each; NA where all starts are singular
-#   products(theta)  `logdet`, the factor `root` of the products of the whitened trend, and of the whitened responses
-#      the `squares` and the products `across` with the trend; NULL where the covariance is singular
+#      list of `s`, a column for each start on the scale of the search, `near`, the numbers of the nearest other starts
+#      of each start, and the settings `within`, `most` and `gain` of the search. A list of `theta`, `s`, `coefficients`
+#      of the trend, a column for each response, and of `value` (-2 log-likelihood), `scale`, the number of
+#      `evaluations` and `converged` for each; NA if the covariance is singular at all starts
+#   products(theta)  `logdet`, the factor `root` of the inner products of the whitened trend, the `squares` of the
+#      whitened responses, and their inner products `across` with the trend; NULL if the covariance is singular
 held_responses <- function(operators, nugget, sets, responses) {
   settings <- settings_of(operators$values)
   list(

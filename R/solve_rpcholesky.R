@@ -1,9 +1,9 @@
 # Accelerated randomly pivoted Cholesky decomposition (Epperly, Tropp and Webber 2025): pivots are drawn with
-# probabilities in proportion to the diagonal of K - C C'. Several pivots are proposed at once from the present
-# diagonal; rejection gives the accepted pivots the distribution of pivots that are drawn one after another. Columns are
-# thus computed and projected in blocks.
+# probabilities in proportion to the diagonal of K - C C'. Several pivots are proposed at once from the current
+# diagonal, so that columns are computed and projected in blocks. After rejection of some proposals, the accepted pivots
+# have the distribution of pivots that are drawn one after another.
 
-# Like pivots(), with random numbers from `seed`.
+# The decomposition in the form of pivots(), with random numbers from `seed`.
 rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = max(10L, ceiling(rank / 10))) {
   with_seed(seed, {
     space <- system$space
@@ -16,7 +16,7 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
       place <- match(proposed, rows)
       new <- residual_columns(system, columns, length(pivots), rows)
       residual <- as.matrix(new[rows, , drop = FALSE])
-      remainder[rows] <- pmax(diag(residual), 0) # rounding may leave less than the sum of squares implies
+      remainder[rows] <- pmax(diag(residual), 0) # corrects rounding errors of the differences from sums of squares
       accepted <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
       chosen <- place[accepted$pivots]
       if (!length(chosen)) next
@@ -38,16 +38,18 @@ residual_columns <- function(system, columns, count, rows) {
   space$axpby(-1, space$combine(columns, t(known)), 1, new)
 }
 
-# Accepts at most `max_count` proposals in their order. The probability of a proposal is the share of its diagonal that
-# the accepted proposals before it leave. `residual` is the matrix of K - C C' at the proposals, `root` the upper
-# triangular factor of the matrix at the accepted proposals.
+# Accepts at most `max_count` proposals in their order. A proposal is accepted with the probability left / start, where
+# `start` is its diagonal entry in K - C C' and `left` is the part of this entry that remains after the accepted
+# proposals. `residual` is the matrix of K - C C' at the proposals, `root` the upper triangular factor of the matrix at
+# the accepted proposals.
 accepted_pivots <- function(residual, max_count) {
   start <- diag(residual)
   root <- matrix(0, nrow(residual), nrow(residual))
   accepted <- integer()
   for (k in seq_len(nrow(residual))) {
     left <- residual[k, k]
-    # if accepted proposals determine a proposal up to rounding, its column would be rounding error
+    # if the accepted proposals determine a proposal up to rounding, the column of the proposal would consist of
+    # rounding errors
     if (length(accepted) == max_count || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
     accepted <- c(accepted, k)
     row <- residual[k, ] / sqrt(left)

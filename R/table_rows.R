@@ -1,8 +1,9 @@
-# Rows of a table as numbers: the records that files of a work directory have.
+# Rows of a table as numbers: the records in the files of a work directory.
 
 # The columns of a record: the number of the row, the response minus its known mean, the variance of noise, the weight,
-# coordinates as the model has them, and the trend whose coefficients are estimated. Files sorted by cells have `level`,
-# too. The known mean, with the offset, is the last column if the model has one.
+# the coordinates that the model reads, and the columns of the trend whose coefficients are estimated. Files that are
+# sorted by cells also have the column `level`. If the model has a known mean or an offset, their sum is the last
+# column.
 record_columns <- function(d, p, offset = FALSE) {
   c("row", "level", "y", "noise", "weight", paste0("u", seq_len(d)), paste0("x", seq_len(p), recycle0 = TRUE),
     if (offset) "offset")
@@ -66,7 +67,7 @@ check_chunk_values <- function(values, rows, call) {
   bad(!is.finite(values[, 3]) | values[, 3] <= 0, "{.arg weights} must be positive:")
 }
 
-# Leaves out rows with missing values, or stops, depending on na.action.
+# Omits rows with missing values, or stops, depending on na.action.
 act_on_missing <- function(na.action, rows, call) {
   if (is.null(na.action)) return(invisible())
   action <- tryCatch(match.fun(na.action), error = function(e) NULL)

@@ -1,7 +1,7 @@
 # The iterations of sinkhorn(), and its gradients.
 
-# Points shifted to the first point of x and scaled to coordinates of about 1. `unit` is the unit of costs; `epsilon`
-# and `rho` are in this unit.
+# The points, shifted so that the first point of x is 0 and scaled to coordinates of about 1. `unit` is the unit of
+# costs; `epsilon` and `rho` are in this unit.
 transport_problem <- function(x, y, mass, epsilon, cost, rho, backend, precision) {
   points <- lapply(list(x, y), function(u) unname(u) - rep(x[1, ], each = nrow(u)))
   size <- max(column_sizes(points[[1]]), column_sizes(points[[2]]))
@@ -27,7 +27,7 @@ transport_softmin <- function(problem, to, from) {
   function(h, epsilon) -epsilon * drop(op(list(points[[1]], points[[2]], h, 1 / epsilon)))
 }
 
-# The potentials between two sides, or within one side, where they are equal.
+# The potentials between two sides, or within one side, where both potentials are equal.
 solve_transport <- function(problem, first, second, settings) {
   sides <- list(list(mass = problem$mass[[first]]), list(mass = problem$mass[[second]]))
   to_first <- transport_softmin(problem, first, second)
@@ -51,14 +51,14 @@ solve_transport <- function(problem, first, second, settings) {
        error = error, converged = error <= settings$tol)
 }
 
-# Decreasing strengths of the regularisation, above that of the problem.
+# A decreasing sequence of strengths of the regularisation, which are larger than the strength in the problem.
 annealing_steps <- function(problem, scaling) {
   ratio <- problem$largest / problem$epsilon
   if (scaling == 0 || ratio <= 1) return(numeric())
   problem$largest * scaling^(seq_len(ceiling(log(ratio) / -log(scaling))) - 1)
 }
 
-# The dual value. The total of the plan is known from its columns, which are optimal for f.
+# The dual value. The sum of the transport plan follows from the sums of its columns, because g is optimal given f.
 transport_value <- function(problem, sides, f, g) {
   a <- sides[[1]]$mass
   b <- sides[[2]]$mass
@@ -68,7 +68,7 @@ transport_value <- function(problem, sides, f, g) {
   -rho * (sum(a * expm1(-f / rho)) + sum(b * expm1(-g / rho))) - problem$epsilon * (total - sum(a) * sum(b))
 }
 
-# The gradients of the value by the envelope theorem: those of the dual value with the potentials held fixed.
+# The gradients of the value by the envelope theorem: the gradients of the dual value with fixed potentials.
 transport_gradient <- function(problem, fits, points, weights) {
   debiased <- length(fits) > 1
   by_point <- function(fit, own, other) transport_slopes(problem, fit, own, other)
@@ -85,7 +85,7 @@ transport_gradient <- function(problem, fits, points, weights) {
   list(x = sides[[1]]$points, y = sides[[2]]$points, weights_x = sides[[1]]$weights, weights_y = sides[[2]]$weights)
 }
 
-# The sums over the plan of the gradients of costs with respect to the points of side `side`.
+# The gradients of costs with respect to the points of side `side`, summed over the transport plan.
 transport_slopes <- function(problem, fit, side, opposite) {
   d <- ncol(problem$points[[1]])
   slope <- if (problem$cost == "squared") "2 * (x - y)" else "Rsqrt(SqDist(x, y)) * (x - y)"
