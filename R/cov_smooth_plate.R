@@ -13,6 +13,7 @@ few_of_plate <- 2000
 # The basis that mgcv constructs from its knots alone. The data of the constructor are the knots, moved to the mean of
 # the observations, on which the polynomials depend. As in mgcv, functions have a mean square of 1.
 #' @exportS3Method mgcv::smooth.construct
+# nolint next: object_length_linter. mgcv chooses methods by this name
 smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) {
   class(object) <- class(object)[-1]
   values <- values_of_terms(object, data)
@@ -32,7 +33,8 @@ smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) {
 #' @exportS3Method mgcv::Predict.matrix
 Predict.matrix.kernops_plate <- function(object, data) plate_functions(object, values_of_terms(object, data))
 
-values_of_terms <- function(smooth, data) vapply(data[smooth$term], as.numeric, numeric(length(data[[smooth$term[[1]]]])))
+# A matrix with a column for each variable of a smooth.
+values_of_terms <- function(smooth, data) unname(do.call(cbind, lapply(data[smooth$term], as.numeric)))
 
 # The knots of mgcv: distinct values around their mean, or a random sample of them if there are many.
 plate_knots <- function(values, settings) {
@@ -44,17 +46,19 @@ plate_knots <- function(values, settings) {
   matrix(distinct, ncol = ncol(values))
 }
 
-# The functions of a basis at points: sums of radial functions around its knots, and polynomials, which mgcv computes for
-# a knot without weight.
+# The functions of a basis at points: sums of radial functions around its knots, and polynomials, which mgcv computes
+# from a knot with weight 0.
 plate_functions <- function(smooth, values) {
   d <- smooth$dim
   of_knots <- seq_len(nrow(smooth$Xu))
   radial <- radial_function(d, plate_order(d, nrow(smooth$UZ) - length(of_knots)))
   declared <- sprintf(c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(%d)"), c(d, d, ncol(smooth$UZ)))
-  sums <- recent_operator(paste0("Sum_Reduction(", radial$formula, " * b, 1)"), declared, "auto", "float64", "cpu")(
+  formula <- code_text("Sum_Reduction(", radial$formula, " * b, 1)")
+  sums <- recent_operator(formula, declared, "auto", "float64", "cpu")(
     list(x = t(t(values) - as.numeric(smooth$shift)), y = smooth$Xu, b = smooth$UZ[of_knots, , drop = FALSE])
   )
-  polynomials <- replace(smooth, c("Xu", "UZ"), list(smooth$Xu[1, , drop = FALSE], rbind(0, smooth$UZ[-of_knots, ])))
+  weights <- rbind(0, smooth$UZ[-of_knots, , drop = FALSE])
+  polynomials <- replace(smooth, c("Xu", "UZ"), list(smooth$Xu[1, , drop = FALSE], weights))
   class(polynomials) <- class(polynomials)[-1]
   radial$constant * sums + mgcv::Predict.matrix(polynomials, stats::setNames(as.data.frame(values), smooth$term))
 }
