@@ -1,6 +1,6 @@
 // Sines and cosines of floats, for each pair. Range reduction subtracts multiples of pi in two fused steps, the first
-// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. Up to `few_turns` the absolute error is
-// at most 1.9e-7, over all floats. The special function unit would be faster by a fifth, with an error of 4.9e-7.
+// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. For all floats up to `few_turns`, the
+// absolute error is at most 1.9e-7. The special function unit would be faster by a fifth, with an error of 4.9e-7.
 #pragma once
 #include <kernops/cuda/values.cuh>
 

@@ -19,7 +19,7 @@ struct ConvertJob {
   long long count;
 };
 
-// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, it
+// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, x
 // has `inner` columns.
 struct VectorJob {
   const double* x;

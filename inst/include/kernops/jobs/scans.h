@@ -22,8 +22,8 @@ struct ScanEngine {
   void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*advance)(const ScanJob&, char* carry, const char* state);  // joins the state of a block to the carry
   void (*map)(const ScanJob&, Count column, Count segment, Count number, const char* carry, char* scratch);
-  // Scans the groups first .. last - 1, whose values are in any order; null if values must be sorted by group first.
-  // `states` has space for each group.
+  // Scans the groups first .. last - 1, whose values are in any order. The pointer is null if values must be sorted by
+  // group first. `states` has space for each group.
   void (*groups)(const ScanJob&, Count column, Count rows, Count first, Count last, char* states, char* scratch);
   std::size_t group_bytes;
 };

@@ -61,8 +61,8 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // Returns the distance of this lane's node among the nodes `step` levels below `node`; infinite if no point of the
-  // lane's node comes before the limit.
+  // Returns the distance of this lane's node among the nodes `step` levels below `node`; infinite if no point of this
+  // lane's node has a position below the limit.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;

@@ -26,7 +26,7 @@ template <class T, class Covariance> class DeviceSet {
     matrix.factor(size + job_.columns);
   }
 
-  int pad = 0;  // rows of a unit matrix before those of the points
+  int pad = 0;  // number of rows of a unit matrix that precede the rows of the points
   SetMembers members{};
   SetMatrix<T, Covariance::split> matrix;
 
