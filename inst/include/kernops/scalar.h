@@ -1,5 +1,5 @@
 // The scalar functions of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
-// names to SIMD packs, so that a row of ops.def reads the same everywhere.
+// names to SIMD packs, so that the same row of ops.def compiles for both.
 #pragma once
 #include <kernops/portable.h>
 

@@ -23,7 +23,7 @@ template <class T> KERNOPS_FN T spherical_bessel_upward(T x, int n) {
   }
   return now;
 }
-// The recurrence starts from an order so high that j is negligible; the common factor of all values follows from the
+// The recurrence starts from an order so high that j_n is negligible; the common factor of all values follows from the
 // larger of j_0 and j_1.
 template <class T> KERNOPS_FN T spherical_bessel_downward(T x, int n) {
   T above = 0, now = 1, wanted = 0;
@@ -117,9 +117,9 @@ struct Polygamma {
   KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
 };
 
-// The n-th derivative of the digamma function at a + b minus that at a; for n = -1, of the logarithm of the gamma
-// function. Terms of the asymptotic series are subtracted one by one, as powers of a times expm1(-m log(1 + b / a)), so
-// that nothing cancels for a >> b.
+// The n-th derivative of the digamma function at a + b minus the same derivative at a; for n = -1, the difference of
+// the logarithms of the gamma function. Terms of the asymptotic series are subtracted one by one, as powers of a times
+// expm1(-m log(1 + b / a)), so that nothing cancels for a >> b.
 struct PolygammaDifference {
   int n;
 
@@ -205,7 +205,7 @@ struct SoftplusDifference {
 struct BesselK {
   static constexpr int most = 20000;  // number of terms on each side
   int derivative;
-  bool scaled;  // by x^v
+  bool scaled;  // multiplied by x^v
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
@@ -259,7 +259,8 @@ struct BesselK {
     return sum.value;
   }
 
-  // The terms of t and -t, or half of the term of t = 0; false if this and all following terms are negligible.
+  // Adds the terms of t and -t, or half of the term of t = 0. Returns false if these terms and all following ones are
+  // negligible.
   KERNOPS_FN bool add(double t, double v, double x, double highest, Sum* sum) const {
     const double half = t == 0 ? 0.25 : 0.5, base = scaled && derivative ? log(x) : 0, along = v < 0 ? -t : t;
     const double there = half * exp(exponent(t, abs(v), x) - highest), to = base + along;
@@ -282,8 +283,8 @@ struct BesselK {
     return v * t - 2 * (x * s) * s;
   }
 
-  // If x^v K_v is infinite at 0, its value there is taken as 0, as for Rsqrt. Otherwise it is 2^(v - 1) Gamma(v), whose
-  // logarithm has the derivatives log(2) + psi(v), psi'(v), ...
+  // If x^v K_v is infinite at 0, its value at 0 is taken as 0, as for Rsqrt. Otherwise its value at 0 is 2^(v - 1)
+  // Gamma(v), whose logarithm has the derivatives log(2) + psi(v), psi'(v), ...
   KERNOPS_FN double at_zero(double v) const {
     if (!scaled) return 1 / 0.0;
     if (!(v > 0)) return 0;
@@ -350,7 +351,7 @@ struct MaternK {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // Sums from the largest integrand to both sides, relative to it.
+  // Sums from the largest integrand to both sides; all terms are relative to the largest integrand.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));
@@ -430,7 +431,7 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-// `one_order`: one order for all pairs, for which the CPU has tables (cpu/bessel_k.h).
+// If the last argument is true, all pairs have the same order, for which the CPU has tables (cpu/bessel_k.h).
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);

@@ -17,8 +17,8 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile: `count` columns, from number `first` of the split that starts at `base`; and the row of the
-// block that is combined with them.
+// The columns of a tile, which are `count` columns from number `first` on of the split that starts at `base`, and the
+// row of the block that is combined with these columns.
 struct TileColumns {
   int count;
   Count first, base, row;
@@ -72,7 +72,8 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of the first `count` slots of a level, whose entries are `entry` numbers apart from `base` on.
+// Sets the operands of the first `count` slots of a level. The entries of the level begin at `base` and are `entry`
+// numbers apart.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

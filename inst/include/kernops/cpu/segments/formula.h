@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Computes f(a[n], b[n]) for runs of pairs; the counterpart of Worker without rows.
+// Computes f(a[n], b[n]) for many pairs (a[n], b[n]); the counterpart of Worker without rows.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 

@@ -1,4 +1,4 @@
-// Rows of a formula's values over the pairs of points in a set, with one set per lane of a pack.
+// The values of a formula for the pairs of points of a set, row by row, with one set per lane of a pack.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -43,8 +43,8 @@ class PairValues {
     for (int a = 0; a < points; ++a) take_row(coordinates, a);
   }
 
-  // Returns the values for point a and each of the points 0 .. a: entry k of pair (a, b) is pack b of entry k of the
-  // operand.
+  // Returns the values for the pairs of point a with points 0 .. a: entry k of the pair (a, b) is pack b of entry k of
+  // the operand.
   const Operand<double>& row(int a) {
     point_to_row(a);
     run(Level::pair, (a + 1) * W);
