@@ -198,10 +198,10 @@ struct SoftplusDifference {
   KERNOPS_FN static double softplus(double x) { return max(x, 0.) + log1p(exp(-abs(x))); }
 };
 
-// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of
-// exp(v t - x cosh(t)) and a power of t, or of log(x) + t (DLMF 10.32.9), by the trapezoidal rule, whose error falls
-// exponentially with 1 / step. No term of a value is negative, so small values are as exact as large ones, and little
-// cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
+// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of exp(v t
+// - x cosh(t)), in derivatives times a power of t or of log(x) + t (DLMF 10.32.9). The integral is computed by the
+// trapezoidal rule, whose error falls exponentially with 1 / step. No term of a value is negative, so small values are
+// as exact as large ones, and little cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
   static constexpr int most = 20000;  // number of terms on each side
   int derivative;
@@ -249,7 +249,7 @@ struct BesselK {
     return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
   }
 
-  // Sums from the largest term to both sides, so that the number of terms is bounded for every order.
+  // Adds up the terms from the largest term to both sides, so that the number of terms is bounded for every order.
   KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
     Sum sum{0, 0};
     for (int n = 0; n < most; ++n)
@@ -303,8 +303,8 @@ struct BesselK {
 
 // 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation if shift is 0, or a derivative with respect
 // to a. The factors overflow and underflow long before their product does, so the logarithm of the largest integrand,
-// at sinh(t) = v / x, includes them. A derivative with respect to a multiplies the integrands by a complete Bell
-// polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
+// at sinh(t) = v / x, includes them. For a derivative with respect to a, the integrands are multiplied by a complete
+// Bell polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
 struct MaternK {
   int derivative, shift;
 
@@ -351,7 +351,7 @@ struct MaternK {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // Sums from the largest integrand to both sides; all terms are relative to the largest integrand.
+  // Adds up the integrands from the largest one to both sides, all relative to the largest integrand.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));

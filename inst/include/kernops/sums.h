@@ -29,7 +29,7 @@ struct DirectSum : Settled<1> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
 };
 
-// Each term is compensated (Kahan 1965, in Neumaier's order-free form).
+// A sum with compensation of each term (Kahan 1965, in Neumaier's order-free form).
 struct KahanSum : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { add_compensated(s, x); }

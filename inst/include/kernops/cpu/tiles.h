@@ -17,7 +17,7 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile, which are `count` columns from number `first` on of the split that starts at `base`, and the
+// The columns of a tile, which are `count` columns from column `first` on of the split that starts at `base`, and the
 // row of the block that is combined with these columns.
 struct TileColumns {
   int count;
@@ -25,8 +25,8 @@ struct TileColumns {
   const RowBlock* block;
 };
 
-// Calls run(column, count, at) for each run of columns that are contiguous in the data, starting at number `at` of the
-// tile. The tile has `count` columns from number `first` of the block on.
+// Calls run(column, count, at) for each run of columns that are contiguous in the data, where `at` is the first of
+// these columns within the tile. The tile has `count` columns, from column `first` of the block on.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
   for (int at = 0; at < count; ++interval) {

@@ -22,7 +22,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Adds totals of a tile for entries from number `first` on, as BlockSum::add() and settle() would.
+  // Adds totals of a tile for entries from entry `first` on, as BlockSum::add() and settle() would.
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));

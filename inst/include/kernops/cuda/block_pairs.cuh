@@ -26,7 +26,7 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Pairs whose columns lie in given intervals; a split counts these columns as if they were contiguous.
+// Pairs whose columns lie in given intervals; a split counts these columns as if the columns were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;

@@ -69,8 +69,8 @@ KERNOPS_FN float exp2_in_turn(float x, int turn) {
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The instruction negates its operand without extra
-// cost.
+// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The special function instruction negates its operand
+// without extra cost.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
   if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);

@@ -6,8 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Exponentials of exponents minus a shift. The shift is the largest exponent of the row, or nearly so. The plan may
-// have converted exponents to base 2, which saves one instruction per pair if there is one weight.
+// Exponentials, computed after subtraction of a shift from the exponents. The shift is the largest exponent of the row,
+// or nearly so. The plan may have converted exponents to base 2, which saves one instruction per pair if there is one
+// weight.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 

@@ -10,7 +10,7 @@ inline namespace KERNOPS_ISA {
 constexpr float few_turns = 65536;  // radians
 
 // Multiples n of pi are counted by adding n units of 2^-23 to `centre`, a number near -2. For |n| up to 2^15 the upper
-// bits of the sum, most of which are 1, do not change; for larger |n| one of them is 0.
+// bits of the sum, most of which are 1, do not change; for larger |n|, one of the bits that are 1 becomes 0.
 constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   constexpr float centre = -0x1.ffp0f;

@@ -196,9 +196,9 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
   return square;
 }
 
-// Negative weights of coordinates make the norm NaN. The norm is computed from the stored vector, so rounding only
-// moves the point slightly. If the vector of a column is also `summed` and is so short that its 16-bit numbers are
-// coarse, the column is not near.
+// Stores a vector of an expanded exponent, and its norm. Negative weights of coordinates make the norm NaN. The norm is
+// computed from the stored vector, so rounding only moves the point slightly. If the vector of a column is also
+// `summed` and is so short that its 16-bit numbers are coarse, the column is not near.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {

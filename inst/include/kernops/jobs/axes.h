@@ -8,7 +8,7 @@
 namespace kernops {
 
 struct Run {
-  long long size, stride, number;  // one step along the run: distance in memory, and in results or positions
+  long long size, stride, number;  // of one step along the run: distance in memory, and in results or positions
 };
 
 struct Runs {

@@ -29,7 +29,7 @@ struct FillJob {
     long long count;
   } levels[3];                // uniform, rows, columns
   unsigned row_blocks;        // number of blocks that fill rows; the other blocks of the grid fill columns
-  const DeviceSource* table;  // used instead of `sources` if there are too many
+  const DeviceSource* table;  // used instead of `sources` if there are too many sources
   DeviceSource sources[most_sources];
   double given[most_given];
 };

@@ -16,7 +16,7 @@ struct RollRun {
   double incomplete;          // the result of a window that extends beyond its segment, unless it is cut
 
   // for roll.cuh: all windows have `width` values; a block advances in steps of `step` windows.
-  int width, step, steps;           // number of steps of a block
+  int width, step, steps;           // steps: number of steps of a block
   int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
   int places, group_bits;           // chunks in the ring of states; log2 of the chunks of a group
   int results_bytes, states_bytes;  // bytes of shared memory

@@ -7,7 +7,8 @@ namespace kernops {
 // Values in order, cut into tiles of equal size. A plan has one bit for each value, which is set if the value ends a
 // segment, and two numbers for each tile: `limits` is the number of segments that end before the tile; `opens` is the
 // number of the first carry of the segment that is open where the tile begins. Carry n is the carry of tile n - 1, and
-// carry 0 is the carry of everything before tile 0. Positions count from the first value, rows from the first segment.
+// carry 0 is the carry of everything before tile 0. Positions are counted from the first value, and rows from the first
+// segment.
 struct SegmentPlan {
   unsigned* ends;       // one bit per value, for whole tiles
   int *limits, *opens;  // one number per tile, and one for the end

@@ -3,7 +3,7 @@
 
 namespace kernops {
 
-// Rows and columns of a matrix, by positions from 1 (cuda/dense/matrix.cuh).
+// Copies rows and columns of a matrix, which are given by positions from 1 (cuda/dense/matrix.cuh).
 struct GatherJob {
   const void* from;
   void* out;

@@ -16,7 +16,7 @@ struct ScanJob : SegmentJob {
 struct ScanEngine {
   std::size_t state_bytes;  // bytes of the state of a block or a carry
   std::size_t (*scratch_bytes)(Count values, Count segments);
-  // Segments first .. last - 1, none of them longer than a block.
+  // Scans segments first .. last - 1, none of which is longer than a block.
   void (*segments)(const ScanJob&, Count column, Count first, Count last, char* scratch);
   void (*start)(char* carry);
   void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);

@@ -92,7 +92,7 @@ struct ScatterMemory {
 struct SegmentEngine {
   std::size_t state_bytes;  // bytes of the state of a block
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
-  // Segments first .. last - 1, none of them longer than a block.
+  // Reduces segments first .. last - 1, none of which is longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);

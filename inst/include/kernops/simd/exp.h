@@ -119,8 +119,8 @@ template <class T> KERNOPS_INLINE Pack<T> expm1(Pack<T> x) {
   return copysign(scale(major + fma(r * r, C::tail(r), low), k), x);
 }
 
-// Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) around 0, 1 - 2 / (exp(2 x) + 1) elsewhere: both
-// formulas correct x or 1 by a quotient, and one division serves both formulas.
+// Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) around 0, and 1 - 2 / (exp(2 x) + 1) elsewhere.
+// Both formulas correct x or 1 by a quotient, and one division serves both formulas.
 template <class T> KERNOPS_INLINE Pack<T> tanh(Pack<T> x) {
   using C = ExpConstants<T>;
   const Pack<T> a = abs(x), z = a * a;

@@ -46,7 +46,7 @@
 #define KERNOPS_PACK_ALIGN KERNOPS_PACK_BYTES
 #endif
 
-// Fused multiply-add is a single instruction.
+// Defined if fused multiply-add is a single instruction.
 #if KERNOPS_SIMD > 0 || defined(__aarch64__)
 #define KERNOPS_FMA 1
 #endif
@@ -81,8 +81,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// Also needed for correctness: g++ 12 compiles a friend function defined in a class template for the baseline unless
-// the function has an attribute.
+// The attribute is also needed for correctness: g++ 12 compiles a friend function defined in a class template for the
+// baseline unless the function has an attribute.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

@@ -152,8 +152,8 @@ template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
 #endif
 }
 
-// Lanes of a and b alternately, `step` of each: from the first halves of all groups of 2 * step lanes, or from the
-// second halves.
+// Takes lanes of a and of b alternately, `step` lanes at a time: from the first halves of all groups of 2 * step lanes
+// or, if `second`, from the second halves.
 template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int step, bool second) {
   constexpr int W = Pack<T>::width;
   typename IntPack<T>::Vector from;

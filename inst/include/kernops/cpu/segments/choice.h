@@ -46,7 +46,8 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. NaN is a possible value, so no flag is needed.
+  // Joins the splits. Returns false although results may be NaN: a result is a copy of a value, so NA and NaN stay
+  // distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

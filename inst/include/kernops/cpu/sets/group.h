@@ -24,7 +24,7 @@ class SetGroup {
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
-  // Loads sets `first` .. `first` + `count`, at most one per lane, and factors K = L L'; unused lanes repeat the last
+  // Loads `count` sets from set `first` on, at most one per lane, and factors K = L L'; unused lanes repeat the last
   // set.
   void take(Count first, int count) {
     count_ = count;

@@ -51,7 +51,7 @@ class PairValues {
     return slots_.data()[formula_.f];
   }
 
-  // The values for pairs (a, from + b), b < pairs(): entry k of a slot.
+  // summands() returns the slots with the values for the pairs (a, from + b), b < count; `count` is at most pairs().
   int pairs() const { return chunk_; }
   const Operand<double>* summands(int a, int from, int count) {
     point_to_row(a), point_to_column(from);

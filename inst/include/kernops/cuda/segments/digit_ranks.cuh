@@ -1,6 +1,6 @@
 // Stable ranks of the items of a block by one digit of their keys (Merrill and Grimshaw 2011). Ballots find the lanes
-// of a warp with the same digit; counters in shared memory add the items with smaller digits, and the items of earlier
-// warps with the same digit.
+// of a warp with the same digit; counters in shared memory count the items with smaller digits, and the items of
+// earlier warps with the same digit.
 #pragma once
 #include <kernops/cuda/segments/sort_keys.cuh>
 #include <kernops/cuda/segments/values.cuh>

@@ -98,7 +98,7 @@ template <class Op> struct LookBack {
   }
 
   // Publishes the part of tile n and returns the part of all earlier tiles; if no segment `continues` into the tile,
-  // the part is empty.
+  // the returned part is empty.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

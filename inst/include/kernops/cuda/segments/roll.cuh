@@ -78,8 +78,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     for (int k = VT - 2; k >= 0; --k) suffix[k] = s = Late::add(s, v[k], first + k);
   }
 
-  // Computes the results of the windows that begin in the thread's chunk: joins each suffix, the whole chunks, and one
-  // more of the first values of the last chunk for each window.
+  // Computes the result of each window that begins in the thread's chunk: joins the suffix, the whole chunks in
+  // between, and the first values of the last chunk.
   __device__ __forceinline__ void write(long long first, const State (&suffix)[VT]) const {
     const V* const v = ring + place(job.width + chunk);
     bool has = job.chunks > 0;

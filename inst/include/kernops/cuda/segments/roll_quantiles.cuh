@@ -1,7 +1,7 @@
 // Quantiles of windows of any lengths by a wavelet matrix (Claude and Navarro 2012), in time proportional to the number
 // of bits of a key:
 //
-//   kernops_quantile_keys     stores the keys of the values, whose order is that of the values
+//   kernops_quantile_keys     stores a key for each value; keys have the same order as values
 //   kernops_quantile_digits   one level: sets a bit for each key with digit 0; counts these bits by block
 //   kernops_quantile_blocks   the number of zeros before each block
 //   kernops_quantile_move     stores the number of zeros before each word; keys with digit 0 go before the others

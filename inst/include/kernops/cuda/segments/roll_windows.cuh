@@ -1,6 +1,7 @@
-// Windows of any lengths, each reduced separately in time proportional to the logarithm of its length: level 0 stores
-// the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last from as
-// few nodes as possible, so that the order of values is kept and results do not depend on other windows.
+// Windows of any lengths; each window is reduced separately, in time proportional to the logarithm of its length. Each
+// node of level 0 stores the state of 8 values, and each node of a higher level joins two nodes. A window is joined
+// from as few nodes as possible, from its first value to its last one, so that the order of values is kept and results
+// do not depend on other windows.
 #pragma once
 #include <kernops/cuda/segments/roll_ranges.cuh>
 

@@ -83,8 +83,8 @@ struct Given {
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane;
-// their loads are independent, so that many loads are in flight at a time.
+// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane. The
+// loads of these values are independent, so that many loads are in flight at a time.
 template <class Kind, class T, int VT, class At>
 __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);

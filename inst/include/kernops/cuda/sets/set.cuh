@@ -1,4 +1,5 @@
-// Processes one set at a time: the threads of a block factor its covariance, from which all results are computed.
+// Processes one set at a time: the threads of a block factor the covariance of the set. All results are computed from
+// the factor.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/sets/matrix.cuh>

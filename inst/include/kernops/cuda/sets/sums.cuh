@@ -44,7 +44,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
  private:
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
-  // half_last() of row p of the slopes with a row of the values or of the slopes.
+  // The result of half_last() for row p of the slopes and a row of the values or of the slopes.
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {

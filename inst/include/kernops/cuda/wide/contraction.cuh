@@ -4,7 +4,7 @@
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
 //   entry(x, y, z, o)    one term, from one entry of each vector and the values shared by all pairs
-//   Atom                 the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
+//   Atom                 the kind of multiplication: Plain, Doubles, Floats, Halves, Warpgroups
 //   scaled               true if put_scaled() has written the vectors
 //   summed               true if a weighted sum adds the vectors of the columns
 #pragma once

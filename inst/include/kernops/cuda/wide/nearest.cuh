@@ -61,7 +61,8 @@ template <class Nearest> struct NearestTiles {
       send(to + unit_of_column<nearest_tile>(0, p, u) * 4,
            points.halves + ((first + p) * (long long)chunks + c) * 16 + u * 4, 16);
   }
-  // Loads chunks of a tile of columns from chunk c on and, unless they stay in registers, of the rows.
+  // Loads chunks of a tile of columns from chunk c on, and the same chunks of the rows unless the rows stay in
+  // registers.
   __device__ __forceinline__ void send_columns(int turn, int tile, int c) const {
     if (turn >= tiles) return;
     const int first = first_column + tile * nearest_tile, to = (turn * (chunks / at_once) + c) % 2;

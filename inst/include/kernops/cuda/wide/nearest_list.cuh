@@ -40,7 +40,7 @@ template <class T> struct OfLane {
   }
 };
 
-// The nearest columns so far; lane l of a warp holds the columns l + 32 n.
+// The list of the nearest columns so far; lane l of a warp holds entries l + 32 n of the list.
 template <class T, int listed> struct NearestOfWarp {
   static constexpr int parts = listed / 32;
   OfLane<T> part[parts];

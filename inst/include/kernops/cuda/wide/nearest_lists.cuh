@@ -89,8 +89,8 @@ template <class Nearest> struct ListsOfWarp {
     list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
   }
 
-  // For each row with at least `least` buffered columns, merges these columns into the list of the row. `least` is 0 at
-  // the end.
+  // For each row with at least `least` buffered columns, merges these columns into the list of the row. At the end,
+  // `least` is 0, so that no column stays in a buffer.
   __device__ __forceinline__ void join(int least) {
     __syncwarp();
     const bool joins = shared.waiting[threadIdx.x] >= least;

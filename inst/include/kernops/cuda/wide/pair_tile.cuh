@@ -87,8 +87,8 @@ template <class T, int threads, int items, int depth> struct Stage {
   static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
-  // Loads the entries of vectors of `size` entries from `first` on; items beyond the last one are replaced by the first
-  // item.
+  // Loads entries from entry `first` on; vectors have `size` entries. The first item replaces items beyond the last
+  // one.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
     KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)

@@ -1,9 +1,9 @@
 // Exact products of matrices by the 8-bit integer units (Ootomo, Ozaki and Yokota 2024, for products of doubles). Each
-// number is rounded to a whole number of some signed digits to the base 256; the products of digits whose positions
-// have the same sum form one matrix product (cuda/pairs/panel_digits.cpp). Contractions use three digits: the omitted
-// part of a sum is about 2^-24 of the largest product. Products of scalars and vectors use four digits, so that this
-// part is about 2^-29: if a row equals one of the columns, the scalar of this pair may be far larger than all others,
-// although this scalar multiplies a difference of 0.
+// number is rounded to a multiple of a step; the multiple is written with some signed digits to the base 256. The
+// products of all digits whose positions have the same sum form one matrix product (cuda/pairs/panel_digits.cpp).
+// Contractions use three digits: the omitted part of a sum is about 2^-24 of the largest product. Products of scalars
+// and vectors use four digits, so that this part is about 2^-29: if a row equals one of the columns, the scalar of this
+// pair may be far larger than all others, although this scalar multiplies a difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>

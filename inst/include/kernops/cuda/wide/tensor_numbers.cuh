@@ -1,9 +1,9 @@
 // The number formats in which tensor cores multiply, and their accuracy.
 //
 // A chunk of a vector is 64 bytes, four units of 16 bytes. Thread 4 i + j of a warp holds unit j of column i of every 8
-// columns, and of every eighth row from i on. A format defines the type Part and three functions: part() converts a
-// unit of a row to a Part, of_columns() reads a Part of 8 columns from shared memory, and the products of the Parts of
-// 16 rows x 8 columns are computed by
+// columns, and of every eighth row from i on. A format defines a type Part: part() converts a unit of a row to a Part,
+// and of_columns() reads a Part of 8 columns from shared memory. Two functions multiply the Parts of 16 rows x 8
+// columns:
 //   add(c, x, x8, y)       adds to c the inner products of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of

@@ -33,8 +33,8 @@ template <class Formula, class Row> struct ShiftedSplits {
     return all;
   }
 };
-// Joins the splits of a row, with several threads of a warp; one thread writes the new shift after all threads have
-// read the old shifts.
+// Joins the splits of a row, with several threads of a warp; one of these threads writes the new shift after all of
+// them have read the old shifts.
 template <class Formula, class Row> __device__ void merge_shifted_sum(const PairJob& job) {
   using Powers = typename Formula::Powers;
   constexpr int size = Formula::VectorSum::size, first = Powers::gives_top;

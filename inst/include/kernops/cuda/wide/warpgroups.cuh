@@ -7,9 +7,9 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The counterpart of ByTensorCores for vectors that put_scaled() has written. The rows of a block stay in shared memory
-// if it has space for rows and columns (`resident`). Otherwise rows and columns are loaded in stages, and tiles have
-// 128 columns. If two warp groups have the same rows, and shared memory can hold their sums, each group contracts half
-// of the entries and then adds the sums of the other group.
+// if shared memory has space for rows and columns (`resident`). Otherwise rows and columns are loaded in stages, and
+// tiles have 128 columns. If two warp groups have the same rows, and shared memory can hold their sums, each group
+// contracts half of the entries and then adds the sums of the other group.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -93,7 +93,7 @@ template <class L, class Terms> struct ByWarpgroups {
       }
   }
 
-  // Multiplies half of the entries and adds the sums of the other warp group, in the same order in both groups.
+  // Contracts half of the entries, and then adds the sums of the other warp group; both groups obtain equal sums.
   __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, L>& sum) const {
     const int second = threadIdx.x / 128, first = second * half;
     multiply<half>(stage + first * chunk * Tile::columns, first, sum, true, second ? chunks - half : half);
