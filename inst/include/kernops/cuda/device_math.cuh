@@ -49,7 +49,7 @@ KERNOPS_FN float exp2_of_rest(float r) {
 // NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become those of an exponent
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become the low bits of an exponent
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }

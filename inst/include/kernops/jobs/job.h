@@ -23,7 +23,7 @@ struct LongVector {
   Source source;
 };
 
-// A contraction: the sum over the entries of a term of two long vectors, one of the row and one of the column.
+// A contraction of two long vectors, one of the row and one of the column: the sum of a term over their entries.
 // Contractions are computed for all pairs of a block of rows and a tile, before the steps of the pairs run.
 // `weighted_square` has weights. The terms `along_row` and `along_column` are another vector (of the row or of the
 // column), or its negative, times (row - column).

@@ -43,7 +43,7 @@ struct GroupCodes {
   __attribute__((always_inline)) Count operator[](Count n) const { return row(number(n)); }
 };
 
-// The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
+// The arguments of operations of segments.def come first, followed by the arguments of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
   const Count *rows, *sources;  // null: rows are numbered in order, and values are in order

@@ -36,8 +36,8 @@ struct SetJob {
   // conditional standard deviation; after these, for each parameter, the derivatives of the weights and of the
   // logarithm of the deviation.
   double *weights, *sd;
-  // The derivatives of a function with respect to the weights and to the logarithms of the deviations of all sets, for
-  // its gradient.
+  // The derivatives of a function with respect to the weights and to the logarithms of the deviations of all sets, from
+  // which the gradient of this function is computed.
   const double *weights_adjoint, *log_sd_adjoint;
 
   int record() const { return d + 2 + columns; }

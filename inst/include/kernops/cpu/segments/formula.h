@@ -48,7 +48,7 @@ class PairMap {
   Buffer<double> once_, values_;
 };
 
-// State of a block: its value, and whether it has one.
+// The state of a block: a value, and whether there is a value.
 struct Folded {
   double value;
   Count any;
