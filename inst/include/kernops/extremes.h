@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The most extreme value, sign = 1 for the smallest and -1 for the largest; NaN takes precedence over all values.
+// The most extreme value, sign = 1 for the smallest and -1 for the largest; NaN takes precedence over all numbers.
 template <int sign> struct Extreme : Settled<1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign * infinity<double>(); }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {

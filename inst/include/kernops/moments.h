@@ -29,10 +29,10 @@ template <class Total> struct MeanOf {
 };
 using Mean = MeanOf<BlockSum>;
 
-// The state of a tile is a shift, which is the first value of the tile, the number of values, and the sums of x - shift
-// and of its square; the shift is one of few values, so the difference of the sums loses few digits. The state of
-// earlier tiles is the number, the mean (as a shift and a correction) and the sum of squared deviations, joined as in
-// Chan, Golub and LeVeque (1983).
+// The state of a tile consists of the number of values, a shift (the first value of the tile), and the sums of x -
+// shift and of (x - shift)^2. The shift is one of the few values of the tile, so the difference of the sums loses few
+// digits. The state of earlier tiles consists of the number of values, the mean (as a shift and a correction) and the
+// sum of squared deviations; states are joined as in Chan, Golub and LeVeque (1983).
 struct Variance {
   static constexpr int values = 8, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) {
@@ -43,7 +43,7 @@ struct Variance {
     const V d = x - s.v[0];
     s.v[1] += V(1);
     s.v[2] += d;
-    // explicit, not left to the compiler, so that all copies of this code round in the same way
+    // an explicit fma(), so that all compiled copies of this code round in the same way
     s.v[3] = fma(d, d, s.v[3]);
   }
   template <class S, class V> static KERNOPS_FN void join(S& s, V n, V shift, V above, V squares) {

@@ -26,7 +26,7 @@ template <class V> KERNOPS_FN V powi(V x, int n) {
   return power;
 }
 
-// Converts a condition to 1 or 0, and to NaN if an argument is NaN, as comparisons in R give NA.
+// Converts a condition to 1 or 0, and to NaN if an argument is NaN, because comparisons in R give NA in this case.
 template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
   return select(a == a, select(condition, V(1), V(0)), a);
 }
@@ -88,7 +88,7 @@ template <class V> KERNOPS_FN V modulo(V a, V b, V c) {
   return select((x == c + b) & (b - b == V(0)), c, x);
 }
 
-// The first largest (smallest) entry and its position from 0; NaN counts as the most extreme.
+// The first largest (or smallest) entry and its position from 0; NaN counts as the most extreme value.
 template <class V> struct Best { V value, place; };
 template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
   Best<V> best{a[0], V(0)};

@@ -12,7 +12,8 @@
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
-// True for loops that are too long for registers: unrolling them would gain nothing and take long to compile.
+// True for loops with so large a count n that their values do not fit registers: unrolling such loops would gain
+// nothing and take long to compile.
 #define KERNOPS_IS_LONG(n) ((n) > 256)
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
@@ -35,7 +36,8 @@
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
 #define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)
 
-// The engine lives in an inline namespace named after the instruction set, so that code for one never links to another.
+// The engine lives in an inline namespace named after the instruction set, so that code for one instruction set never
+// links to code for another one.
 #ifndef KERNOPS_ISA
 #define KERNOPS_ISA one_lane
 #endif

@@ -1,5 +1,5 @@
-// The order statistics of a quantile: the nine types of Hyndman and Fan (1996), as R numbers them. A GPU rounds as the
-// CPU does.
+// The order statistics of a quantile: the nine types of Hyndman and Fan (1996), as R numbers them. The GPU and the CPU
+// round in the same way.
 #pragma once
 #include <kernops/portable.h>
 

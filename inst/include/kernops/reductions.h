@@ -20,7 +20,7 @@ inline namespace KERNOPS_ISA {
 enum class Shifted { log_sum, softmax, max_and_sums };
 
 // Minimum number of weights from which a GPU computes weighted sums as sums of vectors (cuda/wide/vector_sum.cuh). With
-// fewer weights, GPU kernels use exponents in base 2.
+// fewer weights, GPU kernels convert exponents to base 2.
 constexpr int many_weights = 16;
 
 // v[0] * 2^v[1]: intermediate products may overflow although the final product does not.
@@ -39,7 +39,8 @@ struct Product : Settled<2> {
   }
 };
 
-// 0 for false, 1 for true, with NaN between them, so that the position of the deciding value does not matter.
+// Maps false to 0, true to 1, and NaN to a number between 0 and 1, so that results do not depend on the order of the
+// values.
 template <class V> KERNOPS_FN V truth_of(V x) { return select(x == x, select(x == V(0), V(0), V(1)), V(0.5)); }
 template <int sign> struct Decides : Settled<1> {  // sign = 1: all, -1: any
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign > 0; }

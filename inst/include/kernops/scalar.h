@@ -1,5 +1,5 @@
 // The scalar functions of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
-// names to SIMD packs, so that a row of ops.def reads the same everywhere.
+// names to SIMD packs, so that the same row of ops.def compiles for both.
 #pragma once
 #include <kernops/portable.h>
 
@@ -70,8 +70,8 @@ template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   return x;
 }
 
-// Calls f on each lane; a scalar is its own only lane. On a GPU this is a function call: inlining f for each pair of a
-// thread would lengthen the code without making it faster.
+// Calls f on each lane; a scalar has one lane. On a GPU this is a function call: inlining f for each pair of a thread
+// would lengthen the code without making it faster.
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 

@@ -25,7 +25,7 @@ using ArgSmallest = FirstExtreme<1>;
 using ArgLargest = FirstExtreme<-1>;
 
 // The log of a sum of exponentials, with one exponential per value: either the new value or the largest earlier value
-// is the new maximum, so that only the other one needs an exponential.
+// is the new maximum, so that only the other of these two values needs an exponential.
 struct OnlineLogSumExp : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -infinity<double>(), s.v[1] = 0; }
   template <class S, class V> static KERNOPS_FN void join(S& s, V x, V mass) {
@@ -73,7 +73,7 @@ template <int sign> struct Outermost : Settled<1, 1> {
 using First = Outermost<1>;
 using Last = Outermost<-1>;
 
-// Bit operations on whole numbers, stored in j; v is NaN after a NaN.
+// Bit operations on whole numbers. The result is stored in j; v is NaN if a value was NaN.
 template <char operation> struct Bits : Settled<1, 1> {
   template <class I> static KERNOPS_FN I combine(I a, I b) {
     return operation == '&' ? a & b : operation == '|' ? a | b : a ^ b;

@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// ---- terms: computed from a value x and its weight w; given(k) is result k of the segment, computed before
+// ---- terms: computed from a value x and its weight w; given(k) is result k of the segment from an earlier pass
 
 struct Itself {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x; }
@@ -37,7 +37,7 @@ struct PresentOrNaN {
   }
 };
 // The exponential relative to the largest value of the segment: given(1) is the largest value m, and given(2) the sum
-// of exp(x - m). NaN if the largest value is infinite.
+// of exp(x - m). The term is NaN if the largest value is infinite.
 struct FromLargest {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T) {
     const T largest = T(given(1));

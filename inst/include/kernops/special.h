@@ -23,7 +23,7 @@ template <class T> KERNOPS_FN T spherical_bessel_upward(T x, int n) {
   }
   return now;
 }
-// The recurrence starts from an order so high that j is negligible; the common factor of all values follows from the
+// The recurrence starts from an order so high that j_n is negligible; the common factor of all values follows from the
 // larger of j_0 and j_1.
 template <class T> KERNOPS_FN T spherical_bessel_downward(T x, int n) {
   T above = 0, now = 1, wanted = 0;
@@ -117,9 +117,9 @@ struct Polygamma {
   KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
 };
 
-// The n-th derivative of the digamma function at a + b minus that at a; for n = -1, of the logarithm of the gamma
-// function. Terms of the asymptotic series are subtracted one by one, as powers of a times expm1(-m log(1 + b / a)), so
-// that nothing cancels for a >> b.
+// The n-th derivative of the digamma function at a + b minus the same derivative at a; for n = -1, the difference of
+// the logarithms of the gamma function. Terms of the asymptotic series are subtracted one by one, as powers of a times
+// expm1(-m log(1 + b / a)), so that nothing cancels for a >> b.
 struct PolygammaDifference {
   int n;
 
@@ -198,14 +198,14 @@ struct SoftplusDifference {
   KERNOPS_FN static double softplus(double x) { return max(x, 0.) + log1p(exp(-abs(x))); }
 };
 
-// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of
-// exp(v t - x cosh(t)) and a power of t, or of log(x) + t (DLMF 10.32.9), by the trapezoidal rule, whose error falls
-// exponentially with 1 / step. No term of a value is negative, so small values are as exact as large ones, and little
-// cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
+// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of exp(v t
+// - x cosh(t)), in derivatives times a power of t or of log(x) + t (DLMF 10.32.9). The integral is computed by the
+// trapezoidal rule, whose error falls exponentially with 1 / step. No term of a value is negative, so small values are
+// as exact as large ones, and little cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
   static constexpr int most = 20000;  // number of terms on each side
   int derivative;
-  bool scaled;  // by x^v
+  bool scaled;  // multiplied by x^v
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
@@ -249,7 +249,7 @@ struct BesselK {
     return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
   }
 
-  // Sums from the largest term to both sides, so that the number of terms is bounded for every order.
+  // Adds up the terms from the largest term to both sides, so that the number of terms is bounded for every order.
   KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
     Sum sum{0, 0};
     for (int n = 0; n < most; ++n)
@@ -259,7 +259,8 @@ struct BesselK {
     return sum.value;
   }
 
-  // The terms of t and -t, or half of the term of t = 0; false if this and all following terms are negligible.
+  // Adds the terms of t and -t, or half of the term of t = 0. Returns false if these terms and all following ones are
+  // negligible.
   KERNOPS_FN bool add(double t, double v, double x, double highest, Sum* sum) const {
     const double half = t == 0 ? 0.25 : 0.5, base = scaled && derivative ? log(x) : 0, along = v < 0 ? -t : t;
     const double there = half * exp(exponent(t, abs(v), x) - highest), to = base + along;
@@ -282,8 +283,8 @@ struct BesselK {
     return v * t - 2 * (x * s) * s;
   }
 
-  // If x^v K_v is infinite at 0, its value there is taken as 0, as for Rsqrt. Otherwise it is 2^(v - 1) Gamma(v), whose
-  // logarithm has the derivatives log(2) + psi(v), psi'(v), ...
+  // If x^v K_v is infinite at 0, its value at 0 is taken as 0, as for Rsqrt. Otherwise its value at 0 is 2^(v - 1)
+  // Gamma(v), whose logarithm has the derivatives log(2) + psi(v), psi'(v), ...
   KERNOPS_FN double at_zero(double v) const {
     if (!scaled) return 1 / 0.0;
     if (!(v > 0)) return 0;
@@ -302,8 +303,8 @@ struct BesselK {
 
 // 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation if shift is 0, or a derivative with respect
 // to a. The factors overflow and underflow long before their product does, so the logarithm of the largest integrand,
-// at sinh(t) = v / x, includes them. A derivative with respect to a multiplies the integrands by a complete Bell
-// polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
+// at sinh(t) = v / x, includes them. For a derivative with respect to a, the integrands are multiplied by a complete
+// Bell polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
 struct MaternK {
   int derivative, shift;
 
@@ -350,7 +351,7 @@ struct MaternK {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // Sums from the largest integrand to both sides, relative to it.
+  // Adds up the integrands from the largest one to both sides, all relative to the largest integrand.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));
@@ -430,7 +431,7 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-// `one_order`: one order for all pairs, for which the CPU has tables (cpu/bessel_k.h).
+// If the last argument is true, all pairs have the same order, for which the CPU has tables (cpu/bessel_k.h).
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);

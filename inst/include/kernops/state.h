@@ -1,5 +1,5 @@
-// Running states of reductions. A struct of reductions.h says how many numbers and integers its State holds; they are
-// scalars, or SIMD packs that reduce one lane each.
+// Running states of reductions. A struct of reductions.h says how many numbers and integers its State holds; these are
+// scalars, or SIMD packs in which every lane is a separate state.
 #pragma once
 #include <kernops/scalar.h>
 

@@ -29,7 +29,7 @@ struct DirectSum : Settled<1> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
 };
 
-// Each term is compensated (Kahan 1965, in Neumaier's order-free form).
+// A sum with compensation of each term (Kahan 1965, in Neumaier's order-free form).
 struct KahanSum : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) { add_compensated(s, x); }
@@ -41,8 +41,8 @@ struct KahanSum : Settled<2> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return compensated(s); }
 };
 
-// Plain sums within a tile, compensated from tile to tile: nearly as fast as plain sums, nearly as accurate as
-// compensated ones.
+// Plain sums within a tile, and compensated addition of the sums of tiles: nearly as fast as plain sums, and nearly as
+// accurate as compensated sums.
 struct BlockSum {
   static constexpr int values = 3, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = s.v[2] = 0; }
@@ -60,7 +60,7 @@ struct BlockSum {
   template <class S> static KERNOPS_FN double finish(S s, int) { return settle(s), compensated(s); }
 };
 
-// The number of values, exact beyond 2^24 in float as well.
+// The number of values, which is exact beyond 2^24 even in float.
 struct CountAll : BlockSum {
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V, I) { s.v[2] += V(1); }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {

@@ -18,15 +18,16 @@ struct Load {
   double value;  // value of a constant
 };
 
-// Operation `op` on the slots in[] of sizes[] (slot 0 where unused), with integer arguments ints[], into slot
-// `out`.
+// Applies operation `op`, with the integer arguments ints[], to the slots in[], whose sizes are sizes[] (slot 0: no
+// argument), and stores the result in slot `out`.
 struct Step {
   int op, out, size;
   int in[3], sizes[3], ints[2];
 };
 
-// Adds factor * times * value, which are slots, to the entries at .. at + size of the sum. `factor` is the same for all
-// pairs, and `times` is one number for all entries; slot 0 in place of one of them stands for the number 1.
+// Adds the product of the slots `factor`, `times` and `value` to the entries at .. at + size - 1 of the sum. `factor`
+// is the same for all pairs, and `times` is one number for all entries; slot 0 in place of one of them stands for the
+// number 1.
 struct Summand {
   int value, times, factor, at, size;
 };

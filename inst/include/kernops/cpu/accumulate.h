@@ -1,5 +1,5 @@
-// How a row accumulates tile after tile of f (and w), on the CPU. Each engine of accumulators.def keeps a State per row
-// while it runs, collapses it to a Partial, merges Partials in order, and writes the result.
+// How the values f (and w) of a row are accumulated on the CPU, tile after tile. Each engine of accumulators.def keeps
+// a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes the result.
 #pragma once
 #include <kernops/cpu/entrywise.h>
 #include <kernops/cpu/k_extreme.h>

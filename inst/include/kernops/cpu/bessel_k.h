@@ -1,12 +1,13 @@
-// K_v(x) and related functions for many x and one order v: polynomials on pieces of the axis, read one pack at a time.
+// K_v(x) and related functions for many x and one order v, by piecewise polynomials that are evaluated one pack of x at
+// a time.
 #pragma once
 #include <kernops/simd/math.h>
 #include <kernops/special.h>
 
 namespace kernops {
 
-// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() for a smoothness and a shift; or a derivative with respect
-// to the order.
+// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() for a smoothness and a shift, or a derivative of one of
+// these functions with respect to the order.
 struct BesselFunction {
   double order;  // v, or the smoothness
   int derivative;
@@ -17,8 +18,9 @@ struct BesselFunction {
   }
 };
 
-// For example, exp(x) K_v(x) on piece n, with 16 pieces between powers of 2, is the sum of pieces[n * terms + k] u^k
-// with u from -1 to 1, or NaN if it is not a polynomial there.
+// A table of piecewise polynomials, with 16 pieces between successive powers of 2. For example, exp(x) K_v(x) on piece
+// n is the sum of pieces[n * terms + k] u^k with u from -1 to 1, or NaN if no polynomial approximates the function on
+// this piece.
 struct BesselTable : BesselFunction {
   // bits of x below the bits that select a piece
   static constexpr int low_bits = 48;
@@ -26,10 +28,11 @@ struct BesselTable : BesselFunction {
   static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;
   // two further pieces: x = 0, and all other x
   static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;
-  static constexpr double most = 100;  // largest order
+  static constexpr double most = 100;  // largest tabulated order
   int terms;                           // 8 or 16
   double* pieces;
-  // the filled pieces, from the lower 32 bits to the upper 32 bits; grows while other threads read the table
+  // the range of filled pieces, which grows while other threads read the table: begin in the lower 32 bits, end in the
+  // upper
   std::int64_t known;
 };
 

@@ -53,7 +53,7 @@ struct TimesSquare {
 template <class T> struct Strips {
   using V = Pack<T>;
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
-  // rows whose distance is a power of two share few cache lines
+  // the stride is not a power of two: rows at such a distance would compete for few cache lines
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);
 
   // Negates `entries` entries of a panel.
@@ -121,7 +121,7 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // The sums over the entries so far, or over some entries, which are then added to the sums of earlier entries.
+  // Stores the sums if `first` is true; otherwise adds them to the sums over earlier entries, which `out` holds.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS
@@ -134,7 +134,7 @@ template <class T> struct Strips {
     }
   }
 
-  // Processes all rows, strip by strip; the remaining rows are processed in strips of half the size.
+  // Processes all rows, strip by strip; remaining rows are processed in strips of half the number of rows.
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first, int wanted) {

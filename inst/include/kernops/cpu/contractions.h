@@ -1,8 +1,8 @@
 // The contractions of a job: packs the rows of a block when the block begins, and the columns of a tile panel by panel.
 //
-// The vectors of a weighted square are multiplied by the square roots of the weights when they are packed, relative to
-// the first row, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. If a
-// weight is negative, the weights are multiplied pair by pair.
+// When the vectors of a weighted square are packed, the first row c is subtracted and the differences are multiplied by
+// the square roots r of the weights w, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) -
+// r (y - c))^2. If a weight is negative, every pair multiplies its terms by the weights.
 #pragma once
 #include <kernops/cpu/contraction.h>
 
@@ -110,7 +110,7 @@ template <class T> class Contractions {
       if (c.reads_other(true)) body(n, c.other, others_, c.opposite ? -1 : 1);
     }
   }
-  // The source of the vector of the row, unless it was computed.
+  // Returns the source of the vector of the row, or null if this vector was computed.
   const Source* source_of_row(const Contraction& c) const {
     if (c.row.direct) return &c.row.source;
     const Span<Source>& all = job_.sources[int(Level::row)];
@@ -162,7 +162,7 @@ template <class T> class Contractions {
       pack(slots[vector.slot], first, entries, column, count, to.data());
   }
 
-  // Columns beyond the last one repeat it, as in a tile.
+  // Columns beyond the last one repeat the last column, as in a tile.
   void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
       constexpr int ahead = 4;  // number of entries

@@ -1,4 +1,4 @@
-// Sorted lists of the K smallest, or largest.
+// Sorted lists of the K smallest or largest values.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cpu/tiles.h>

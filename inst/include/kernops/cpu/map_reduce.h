@@ -8,7 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Adds the first column of the block to the positions in the result of a row, which count all columns.
+// Converts the positions in the result of a row, which count the columns of the block, to positions among all columns.
 inline void finish_positions(const Job& job, const RowBlock& block, double* out) {
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];

@@ -17,16 +17,16 @@ template <class T> struct Operand {
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile: `count` columns, from number `first` of the split that starts at `base`; and the row of the
-// block that is combined with them.
+// The columns of a tile, which are `count` columns from column `first` on of the split that starts at `base`, and the
+// row of the block that is combined with these columns.
 struct TileColumns {
   int count;
   Count first, base, row;
   const RowBlock* block;
 };
 
-// Calls run(column, count, at) for each run of columns that are contiguous in the data, starting at number `at` of the
-// tile. The tile has `count` columns from number `first` of the block on.
+// Calls run(column, count, at) for each run of columns that are contiguous in the data, where `at` is the first of
+// these columns within the tile. The tile has `count` columns, from column `first` of the block on.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
   for (int at = 0; at < count; ++interval) {
@@ -72,7 +72,8 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of the first `count` slots of a level, whose entries are `entry` numbers apart from `base` on.
+// Sets the operands of the first `count` slots of a level. The entries of the level begin at `base` and are `entry`
+// numbers apart.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

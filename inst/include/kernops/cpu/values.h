@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The values of a block of rows, of a tile of columns, and of their pairs, for any reduction. Its functions are not
-// inline, because inline functions would be compiled for each reduction.
+// The values of a block of rows, of a tile of columns, and of their pairs, for any reduction. The functions of this
+// class are not inline, because inline functions would be compiled for each reduction.
 template <class T> class Values {
   static constexpr int W = Pack<T>::width;
 
@@ -81,7 +81,8 @@ template <class T> void Values<T>::load_packs(Level level, Count n) {
   }
 }
 
-// Points the operands to row r. Slots that pairs do not read hold one row at a time, and are stored after the others.
+// Points the operands to row r. Slots that pairs do not read hold one row at a time, and are stored after the other
+// slots.
 template <class T> void Values<T>::point_to_row(int r) {
   kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
 }
@@ -108,7 +109,7 @@ template <class T> void Values<T>::load_tile(const RowBlock& block, Count first,
   run_steps(Level::column, padded);
 }
 
-// Loads contiguous columns to number `at` of the tile.
+// Loads contiguous columns into the tile, from its column `at` on.
 template <class T> void Values<T>::load_columns(Count column, int count, int at) {
   const Span<Source>& sources = job_.sources[int(Level::column)];
   for (int s = 0; s < sources.count; ++s) {

@@ -1,6 +1,7 @@
-// Weighted sums of vectors, each times one number of the pair: vectors of the columns, as in K B for a wide B, or their
-// differences from the vectors of the row, as in gradients. The numbers of the pairs of a block of rows and a tile form
-// one matrix, and the vectors of the columns another: their product is computed like contractions.
+// Weighted sums: over the columns, a scalar of the pair times a vector. The vector is a vector of the column, as in K B
+// for a wide B, or its difference from a vector of the row, as in gradients. The scalars of the pairs of a block of
+// rows and a tile form one matrix (`numbers`), and the vectors of the columns form another one; the product of both
+// matrices is computed like contractions.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>
@@ -21,7 +22,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Adds totals of a tile for entries from number `first` on, as BlockSum::add() and settle() would.
+  // Adds totals of a tile for entries from entry `first` on, as BlockSum::add() and settle() would.
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
@@ -111,7 +112,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
  private:
   bool reads_rows() const { return sum_.term != VectorSum::column_alone; }
-  // Calls body(vector of the row, its address by panels, its sign).
+  // Calls body(vector of the row, address of its panels, its sign).
   template <class F> void for_vectors(const F& body) const {
     if (reads_rows()) body(sum_.row, vectors_, 1);
     if (sum_.reads_other(true)) body(sum_.other, others_, sum_.opposite ? -1 : 1);
@@ -129,7 +130,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       std::memcpy(packed(to, first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
   }
 
-  // Number of rows of a panel. Numbers of rows have the same layout as results: panel by panel.
+  // The number of entries of a panel of row vectors. Row vectors have the same layout as results: panel by panel.
   std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
   T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
 
@@ -156,8 +157,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     return rest;
   }
 
-  // A panel: the numbers of the pairs, the vectors of the columns that they multiply, and whether it is the first of a
-  // tile.
+  // One of the products of a tile: the scalars of the pairs, the vectors of the columns that these scalars multiply,
+  // and whether the product is the first one of the tile.
   struct Panel {
     const Buffer<T>& numbers;
     const LongVector& vector;
@@ -174,7 +175,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     }
   }
 
-  // Packs some numbers of each column, contiguously.
+  // Packs `wanted` entries of the vector of each column, from entry k on; the packed entries of a column are
+  // contiguous.
   void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
     const Source& from = vector.source;
     const Operand<T>& slot = slots[vector.slot];

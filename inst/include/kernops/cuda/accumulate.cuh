@@ -15,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Accumulators of F entries of type T, with W weights (0 for none), K values kept per entry, and sums of type A.
+// Accumulators of F entries of type T with W weights (0: no weights). K values are kept per entry; sums have type A.
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;

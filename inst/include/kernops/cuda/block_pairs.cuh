@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Blocks that run at the same time handle all splits of a few rows, so that the data they read stay in the cache of the
-// GPU.
+// The numbering of blocks: blocks that run at the same time process all splits of a few rows, so that the data that
+// these blocks read stay in the cache of the GPU.
 __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
 __device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
@@ -26,12 +26,12 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Pairs whose columns lie in given intervals; a split counts these columns as if they were contiguous.
+// Pairs whose columns lie in given intervals; a split counts these columns as if the columns were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
   long long number, end_number;  // first and end of the remaining columns, counted over all intervals
-  int first_column;              // columns of the split, -1 if there is none
+  int first_column;              // first column of the split; -1 if the split has no columns
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {
     const RowBlock& block = job.blocks[row_block()];

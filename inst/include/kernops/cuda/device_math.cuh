@@ -1,6 +1,6 @@
-// Exponentials on the GPU, read by scalar.h inside its namespace. A float takes one instruction, with an error of 2 ulp
-// of 2^x. A double takes 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), with n added to the
-// exponent.
+// Exponentials on the GPU, read by scalar.h inside its namespace. For a float, 2^x takes one instruction, with an error
+// of 2 ulp. For a double, 2^x = 2^(n + r) is computed by the minimax polynomial of 2^r on [-1/2, 1/2] (error 2.5e-16),
+// and n is added to the exponent.
 
 // The coefficients are in constant memory, from which an instruction can read its operands.
 static __constant__ double exp2_coefficients[] = {0x1p0,
@@ -36,7 +36,7 @@ KERNOPS_FN float smaller_or_nan(float x, float y) {
   return z;
 }
 
-// 2^r on [-1/2, 1/2] by the minimax polynomial that is 1 at 0 (1e-7).
+// 2^r on [-1/2, 1/2] by the minimax polynomial that is 1 at 0 (error 1e-7).
 KERNOPS_FN float exp2_of_rest(float r) {
   float p = 1.326472718e-3f;
   p = ::fmaf(p, r, 9.671512641e-3f);
@@ -49,7 +49,7 @@ KERNOPS_FN float exp2_of_rest(float r) {
 // NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become those of an exponent
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become the low bits of an exponent
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }
@@ -69,8 +69,8 @@ KERNOPS_FN float exp2_in_turn(float x, int turn) {
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The instruction negates its operand without extra
-// cost.
+// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The special function instruction negates its operand
+// without extra cost.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
   if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);
@@ -91,8 +91,9 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// Returns y = 2^x if 2^x is a normal number; otherwise 0 or Inf, and NaN for NaN. Integer instructions without a branch
-// process several pairs at a time and leave the double precision units free for other pairs.
+// Returns y, which is 2^x, if 2^x is a normal number; otherwise returns 0 or Inf, and NaN if x is NaN. Integer
+// instructions without a branch process several pairs at a time and leave the double precision units free for other
+// pairs.
 KERNOPS_FN double limited(double x, double y) {
   const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
   const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;

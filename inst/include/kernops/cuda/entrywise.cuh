@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Joins the state o, to whose sums settle() has not been applied; the reduction R may define its own absorb().
+// Joins the state o, whose sums have not been settled (settle()); the reduction R may define its own absorb().
 template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
   R::absorb(s, o);
 }
@@ -16,7 +16,7 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
 }
 
 // The state of F entries that are reduced separately by a struct of reductions.h; a weighted sum multiplies each value
-// as it adds it.
+// by its weight before the addition.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;

@@ -24,7 +24,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   }
   return part<0, N>(all);
 }
-// Loads N numbers into their destination, as apply_to() stores its result.
+// Loads N numbers into `to` instead of returning the numbers, for the same reason as apply_to().
 template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to, const T* from) {
   if constexpr (KERNOPS_IS_LONG(N)) {
     KERNOPS_UNROLL_BY(4)
@@ -87,7 +87,7 @@ __device__ __forceinline__ void make_item(const DeviceSource* sources, int count
   if constexpr (level == 2) Formula::run_column(once, out);
 }
 
-// Each thread fills one item, then the next items at a distance of the number of threads of this level.
+// Each thread fills every t-th item, where t is the number of threads that fill this level.
 template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;

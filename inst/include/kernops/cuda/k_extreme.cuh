@@ -1,4 +1,4 @@
-// Sorted lists of the K smallest, or largest, on the GPU; the counterpart of cpu/k_extreme.h.
+// Sorted lists of the K smallest or largest values, on the GPU; the counterpart of cpu/k_extreme.h.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/values.cuh>
@@ -24,7 +24,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
   KERNOPS_FN void insert(T x, int index, int k) {
     if (is_beyond(x, k)) return;
     if (x != x) return append(x, index, k);
-    bool before = true;  // the value in slot n
+    bool before = true;  // x comes before the value in slot n
     KERNOPS_UNROLL
     for (int n = K - 1; n > 0; --n) {
       const bool before_last = !(x >= v[k][n - 1]);

@@ -1,9 +1,9 @@
 // The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
 //
 // The generated text (cuda/pairs/source.cpp) is a Formula: the number type, the number of entries of each level, and
-// the operations that run once, per row, per column and per pair, as names in order; if exponents may be expanded,
-// pairs have a second version, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
-// rows; the threads of a block share tiles of columns; the columns may be split, and the states of the splits are
+// the names of the operations that run once, per row, per column and per pair, in order. If exponents may be expanded,
+// pairs have a second version, Near, for which items begin with their norms (cuda/pairs/expansion.cpp). One thread owns
+// R rows; the threads of a block share tiles of columns; the columns may be split, and the states of the splits are
 // merged in order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
@@ -139,8 +139,8 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// A kernel with the policies that the generated text names: the main loop, the consumer of the numbers of the pairs,
-// and the pairs to reduce (all, or the columns of given intervals).
+// A kernel with the policies that the generated text names: the main loop, the consumer of the values of the pairs, and
+// the pairs to reduce (all, or the columns of given intervals).
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
 template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
 template <class Row> struct States {};
@@ -154,8 +154,8 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }
 };
 
-// The entry points of a kernel; its job is in constant memory, or is an argument. The text of the levels contains the
-// kernel that joins splits.
+// The entry points of a kernel; the job of a kernel is in constant memory, or is an argument. The generated text of the
+// levels contains the kernel that joins splits.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
     kernops::wait_for_kernel_before();                                                                   \

@@ -47,8 +47,8 @@ template <class Row> __device__ void merge_row(const PairJob& job, long long row
     assign(*states, state);
 }
 
-// The last block to finish its rows joins their splits. The fences prevent stale reads of data that other blocks wrote
-// before they arrived.
+// The last of the blocks that share rows joins the splits of these rows. The fences prevent stale reads of data that
+// other blocks wrote before they increased the counter.
 template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
   if (!job.arrivals) return;
   __threadfence();

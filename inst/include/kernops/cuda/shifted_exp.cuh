@@ -6,8 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Exponentials minus a `shift`: the largest exponent of the row, or nearly so. The plan may have converted exponents to
-// base 2, which saves one instruction per pair if there is one weight.
+// Exponentials, computed after subtraction of a shift from the exponents. The shift is the largest exponent of the row,
+// or nearly so. The plan may have converted exponents to base 2, which saves one instruction per pair if there is one
+// weight.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 
@@ -19,7 +20,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static KERNOPS_FN T of(T exponent, T shift) {
     return kind != Shifted::log_sum && exponent == shift ? T(1) : of(exponent - shift);
   }
-  // The factor of the sums when the shift changes.
+  // The factor by which sums are rescaled when the shift changes.
   template <class A> static KERNOPS_FN A change(A from, A to) {
     return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
   }
@@ -34,7 +35,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
 };
 
 // The maximum by which an exponent exceeds the shift if there are many weights: exponentials then stay far below the
-// largest number, even when multiplied by large weights.
+// largest representable number, even when multiplied by large weights.
 constexpr int most_excess = 8;
 
 // The exponentials of a Formula without shifted exponents.

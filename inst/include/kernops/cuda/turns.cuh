@@ -1,6 +1,6 @@
 // Sines and cosines of floats, for each pair. Range reduction subtracts multiples of pi in two fused steps, the first
-// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. Up to `few_turns` the absolute error is
-// at most 1.9e-7, over all floats. The special function unit would be faster by a fifth, with an error of 4.9e-7.
+// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. For all floats up to `few_turns`, the
+// absolute error is at most 1.9e-7. The special function unit would be faster by a fifth, with an error of 4.9e-7.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -10,7 +10,7 @@ inline namespace KERNOPS_ISA {
 constexpr float few_turns = 65536;  // radians
 
 // Multiples n of pi are counted by adding n units of 2^-23 to `centre`, a number near -2. For |n| up to 2^15 the upper
-// bits of the sum, most of which are 1, do not change; for larger |n| one of them is 0.
+// bits of the sum, most of which are 1, do not change; for larger |n|, one of the bits that are 1 becomes 0.
 constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   constexpr float centre = -0x1.ffp0f;

@@ -6,13 +6,13 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entries whose numbers are compile-time constants; a value of size 1 repeats.
+// A vector in registers; entries are selected by compile-time constants. A vector of size 1 is repeated.
 template <class T, int N> struct Vec {
   T v[N];
   KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
 };
 
-// Entries in memory, for values of any length.
+// A vector in memory, of any length.
 template <class T, int N> struct Span { const T* v; };
 
 // Copies `from` to `to`. A long value is copied by a loop, because unrolled code takes minutes to compile.
@@ -39,7 +39,7 @@ template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& p
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
-// The arguments of an operation: one type for all three levels, as in the CPU's tiles.
+// An argument of an operation; all levels use the same type, as in the CPU's tiles.
 template <class T> struct RegisterView {
   const T* v;
   bool repeats;
@@ -179,8 +179,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }
 
-// Stores a vector of `room` entries from at(k), with 0 beyond `size`; `as_matrices` selects the layout of columns and
-// of warp groups. Returns the squared length of the vector.
+// Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries; `as_matrices` selects the
+// layout that columns and warp groups use. Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
@@ -196,9 +196,9 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
   return square;
 }
 
-// Negative weights of coordinates make the norm NaN. The norm is computed from the stored vector, so rounding only
-// moves the point slightly. If the vector of a column is also `summed` and is so short that its 16-bit numbers are
-// coarse, the column is not near.
+// Stores a vector of an expanded exponent, and its norm. Negative weights of coordinates make the norm NaN. The norm is
+// computed from the stored vector, so rounding only moves the point slightly. If the vector of a column is also
+// `summed` and is so short that its 16-bit numbers are coarse, the column is not near.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
@@ -214,10 +214,11 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
 }
 
 // A vector of an inner product, divided by a power of two such that its largest entry is between 4 and 8. The vector is
-// not near if it is not finite or its largest entry is outside 2^-60 .. 2^60. Entries that are much smaller lose
-// digits, which matters only in products with large entries of another vector. The norm is therefore 2 if there are
-// such entries, 1 if only zeros are much smaller, and 0 otherwise; a pair is near if its norms add up to less than 3.
-// If the vector of a column is also `summed`, no entry may be so small that it has too few digits.
+// not near if it is not finite or its largest entry is outside 2^-60 .. 2^60. Entries that are much smaller than the
+// largest one lose digits, which matters only in products with large entries of another vector. The norm is therefore 2
+// if a nonzero entry is much smaller, 1 if only zeros are much smaller, and 0 otherwise; a pair is near if its norms
+// add up to less than 3. If the vector of a column is also `summed`, no entry may be so small that it has too few
+// digits.
 template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;

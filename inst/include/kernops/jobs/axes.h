@@ -1,14 +1,14 @@
 // A reduction over some dimensions of an array, for the CPU and CUDA engines: plain structs.
 //
-// Neighbouring dimensions of the same kind form one run. A kept run numbers the results, a reduced one the positions in
-// a slice, both in R's order: the earliest dimension varies fastest.
+// Neighbouring dimensions of the same kind form one run. A kept run numbers the results, and a reduced run numbers the
+// positions in a slice. Both count in R's order: the earliest dimension varies fastest.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 
 struct Run {
-  long long size, stride, number;  // one step along the run: distance in memory, and in results or positions
+  long long size, stride, number;  // of one step along the run: distance in memory, and in results or positions
 };
 
 struct Runs {
@@ -17,13 +17,13 @@ struct Runs {
   Run run[most];
 };
 
-// The address of element `index` of some runs, the first run fastest, and its number.
+// The offset in memory and the number of an element of some runs; the first run varies fastest.
 struct Spot {
   long long offset, number;
 };
 
 struct SliceJob {
-  const double* doubles;  // the values, as one of these types
+  const double* doubles;  // the values, in one of these three types
   const float* floats;
   const int* integers;
   Runs kept, reduced;
@@ -31,7 +31,7 @@ struct SliceJob {
   bool along;                // true if lanes lie along a slice, false if across slices
   bool skip;                 // NaN is skipped
   int op;                    // row of segments.def
-  double alpha;              // factor of a softmax: the sum of each slice of the result
+  double alpha;              // factor of a softmax, to which each slice of the result sums up
   double empty;              // result of a formula for a slice without values
   int parts;                 // number of GPU threads per slice
   long long chunk;           // positions of a slice that are reduced as one chunk; depends only on the sizes

@@ -1,5 +1,6 @@
 // The pairs to reduce, in the form that all backends read: a block of rows is combined with the columns of its
-// intervals, counted as if these were contiguous. All pairs are one block with one interval.
+// intervals, numbered as if the intervals were contiguous. If all pairs are reduced, there is one block with one
+// interval.
 #pragma once
 #include <kernops/portable.h>
 
@@ -21,7 +22,7 @@ struct Interval {
 };
 struct RowBlock {
   Count begin, end;
-  Count first, last;  // its intervals
+  Count first, last;  // the block has intervals first .. last - 1
   Count columns;
 };
 

@@ -9,11 +9,11 @@ KERNOPS_FN constexpr int padded(int entries, int bytes) {
   return entries * bytes <= 4 ? entries : entries * bytes <= 8 ? 8 / bytes : (entries * bytes + 15) / 16 * 16 / bytes;
 }
 
-// The source of `size` entries of a level: entry k of item n at data[k * entry + n * item].
+// The source of `size` entries of a level: entry k of item n is data[k * entry + n * item].
 struct DeviceSource {
   enum Kind { constant, given, doubles, floats, bfloat16, float16, index } kind;
   const void* data;
-  // for an index, the value is first + n + 1; for an argument, it is number first + k of FillJob
+  // an index has the value first + n + 1; entry k of a given value is given[first + k] of FillJob
   long long entry, item, first;
   double value;
   int offset, size;
@@ -29,7 +29,7 @@ struct FillJob {
     long long count;
   } levels[3];                // uniform, rows, columns
   unsigned row_blocks;        // number of blocks that fill rows; the other blocks of the grid fill columns
-  const DeviceSource* table;  // used instead of `sources` if there are too many
+  const DeviceSource* table;  // used instead of `sources` if there are too many sources
   DeviceSource sources[most_sources];
   double given[most_given];
 };
@@ -42,8 +42,8 @@ constexpr int merged_by_one = 64;
 constexpr int merged_rows = 32, merged_entries = 8;
 
 // The job of a reduction of pairs. `rows` and `columns` point to the (possibly virtual) address of item 0: only columns
-// column_begin .. column_end exist. If few rows use the columns, they are computed from their sources as needed, and
-// not in a filled level.
+// column_begin .. column_end exist. If few rows use the columns, the kernel computes the columns from their sources as
+// needed, without a filled level.
 struct PairJob {
   static constexpr int most_sources = 8;
   const void *once, *rows, *columns;  // filled levels
@@ -51,10 +51,10 @@ struct PairJob {
   long long columns_per_split;  // columns that one block reduces
   int splits;                   // number of splits to reduce, or to merge
   int any_columns;              // true if there are columns, on this device or another
-  // null if each row is finished immediately; otherwise memory for the states of one split after another,
+  // null if each row is finished immediately; otherwise the states of the splits, one split after another
   void* partials;
-  long long partial_rows;  // for this number of rows each
-  int* arrivals;           // the last block of rows to arrive merges; null: a separate launch merges
+  long long partial_rows;  // number of states of each split
+  int* arrivals;           // counters: the last thread block of some rows merges the splits; null: a later launch does
   double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first split
   long long out_entry, out_row;
   long long out_column;    // distance between stored values of neighbouring columns

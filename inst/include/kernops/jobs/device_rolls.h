@@ -4,24 +4,25 @@
 
 namespace kernops {
 
-// Value n of the plan and column c is x[c * x_column + n]. Its window begins `left` values before it and ends `right`
-// values after it. Results are written to run.out, like those of a scan.
+// Value n of the plan and column c is x[c * x_column + n]. The window of a value begins `left` values before the value
+// and ends `right` values after it. Results are written to run.out, like those of a scan.
 struct RollRun {
   SegmentRun run;
   const void* x;
   long long x_column, left, right;
-  const int *before, *after;  // the same numbers for each value; null: left and right
+  const int *before, *after;  // `left` and `right` of each value; null: equal for all values
   int columns, partial;       // partial: true if a window that extends beyond its segment is cut
   double nothing;             // the result of an empty window
   double incomplete;          // the result of a window that extends beyond its segment, unless it is cut
 
-  // roll.cuh: results of the windows of `width` values that begin at each value, in steps of `step` values.
-  int width, step, steps;           // number of steps of a block
+  // for roll.cuh: all windows have `width` values; a block advances in steps of `step` windows.
+  int width, step, steps;           // steps: number of steps of a block
   int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
   int places, group_bits;           // chunks in the ring of states; log2 of the chunks of a group
   int results_bytes, states_bytes;  // bytes of shared memory
 
-  // roll_windows.cuh: the windows of values first .. first + count - 1, which contain the values from `base` on.
+  // for roll_windows.cuh: the windows of values first .. first + count - 1; these windows contain values from `base`
+  // on.
   int first, count, base, values;
   int clipped_only;  // true if windows within their segment stay unchanged
   void* nodes;       // nodes of each column; level l has one node for roll_leaf << l values
@@ -39,7 +40,7 @@ struct QuantileRun {
   void* to;          // receives the keys in the order of the next level
   // for each level: a bit for each key, set if its digit is 0; the number of set bits before each word
   unsigned *words, *before;
-  int *blocks, *zeros;  // number of set bits of each block, later before it; number of set bits of each level
+  int *blocks, *zeros;  // blocks: set bits in each block, later before each block; zeros: set bits of each level
   int* gaps;            // becomes nonzero if a value is missing
   int words_count, block_count, level;
   int type, skip_missing;
@@ -48,6 +49,6 @@ struct QuantileRun {
 constexpr int quantile_threads = 512;
 
 constexpr int roll_leaf = 8, most_roll_threads = 256;
-constexpr int roll_warp_values = 128;  // of roll_windows.cuh
+constexpr int roll_warp_values = 128;  // number of values per warp in roll_windows.cuh
 
 }  // namespace kernops

@@ -13,7 +13,7 @@ struct ScanRun {
   double nothing;  // result if no value has been added
 };
 
-constexpr int scan_group = 32;  // number of tiles whose parts are joined to one part; 32 groups form a section
+constexpr int scan_group = 32;  // tiles of a group, whose parts are joined to one part; 32 groups form a section
 constexpr int most_part_bytes = 2 * most_state_bytes;
 
 // The number of parts that a column publishes: for tiles, groups and sections.

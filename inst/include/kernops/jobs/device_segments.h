@@ -5,9 +5,10 @@
 namespace kernops {
 
 // Values in order, cut into tiles of equal size. A plan has one bit for each value, which is set if the value ends a
-// segment, and two numbers for each tile: the number of segments that end before it, and the number `opens` of the
-// first carry of the segment that is open at its begin. Carry n belongs to tile n - 1, and carry 0 to everything before
-// tile 0. Positions count from the first value, rows from the first segment.
+// segment, and two numbers for each tile: `limits` is the number of segments that end before the tile; `opens` is the
+// number of the first carry of the segment that is open where the tile begins. Carry n is the carry of tile n - 1, and
+// carry 0 is the carry of everything before tile 0. Positions are counted from the first value, and rows from the first
+// segment.
 struct SegmentPlan {
   unsigned* ends;       // one bit per value, for whole tiles
   int *limits, *opens;  // one number per tile, and one for the end
@@ -47,9 +48,9 @@ struct RunsJob {
 
 struct SegmentRun {
   SegmentPlan plan;
-  long long first;          // value n of the plan is number first + n of all values; in column c it
-  const void* x;            // is x[at * x_row + c * x_column], where `at` is that number m,
-  const unsigned* order;    // or order[m],
+  long long first;          // value n of the plan is value m = first + n of all values; in column c, the value
+  const void* x;            // is x[at * x_row + c * x_column], where `at` is m,
+  const unsigned* order;    // order[m],
   const long long* shifts;  // or m + shifts[segment].
   long long x_row, x_column;
   const void* partner;  // The value may be joined with partner[by * partner_row + c * partner_column],
@@ -59,8 +60,8 @@ struct SegmentRun {
   long long given_column;
   const long long* offsets;  // the begin of segment r of the plan
   const long long* rows;     // the row of the result of a segment; null: r
-  void* out;                 // out[c * out_column + r] is the result of row r and column c; of a map,
-  long long out_column;      // out[c * out_column + at], or out[c * out_column + m], is the result of a value.
+  void* out;                 // out[c * out_column + r] is the result of row r and column c; a map writes
+  long long out_column;      // out[c * out_column + at], or out[c * out_column + m], for each value.
   void* carries;             // the state of the segment that each tile leaves open,
   void* heads;               // the state of the segment that each tile closes first,
   int phase;                 // number of earlier tiles in the group of the first tile,
@@ -68,20 +69,21 @@ struct SegmentRun {
   void* outgoing;            // and the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // number of tiles whose counts of ends one block sums
+constexpr int word_group = 32;  // number of tiles of a group, whose counts of ends are added up
 
-// Runs of keys that are found and reduced in a single pass.
+// Runs of equal keys that are found and reduced in a single pass.
 struct KeyedRun {
   SegmentRun run;  // with memory for a plan if the plan is to be stored as well
   const void* keys;
   void* firsts;  // the key of each run
   int* ends;     // number of runs that end in each tile, plus 1; 0 until it is published
-  // for tiles: number of tiles that have published, times 2^32, plus the number of ends in these tiles
+  // for each group of tiles: the number of tiles that have published, times 2^32, plus the number of ends in these
+  // tiles
   unsigned long long* groups;
   int* through;  // number of ends in a group and all earlier groups, plus 1; 0 until it is published
 };
 
-// Numbers of rows and columns of results, which are stored row by row and column by column.
+// The results of `count` rows and `columns` columns. Arguments a and b have the same layout as the results.
 struct ResultsJob {
   double* out;
   const double *a, *b;

@@ -4,8 +4,9 @@
 
 namespace kernops {
 
-// The size of the matrix of a set with rows of right-hand sides below it (cuda/sets/matrix.cuh): whole panels of 4
-// columns. The number of rows is twice an odd number for doubles, and a multiple of 4 for floats.
+// The size of the matrix of a set with rows of right-hand sides below it (cuda/sets/matrix.cuh). The number of columns
+// is a multiple of 4, the width of a panel. The number of rows is twice an odd number for doubles, and a multiple of 4
+// for floats.
 KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
 template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
 KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
@@ -16,15 +17,15 @@ struct SetMemory {
   int once, columns, contrast, dots, sums, members, end, far;
 };
 
-// T is the type of the computation of sets. Sums over them are doubles.
+// T is the number type of computations within a set. Sums over sets are doubles.
 template <class T> struct DeviceSetJob {
-  const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
+  const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null: zeros
   T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
   T diagonal;                                              // factor of the formula's variances
   const int* neighbours;                                   // `stride` neighbours for each set, nearest first, from 1
   long long n, first, sets;                                // set s belongs to point first + s
   int m, stride, columns, parameters, nugget;              // m: number of nearest neighbours to use
-  // sets per block; number of blocks in total, and of earlier launches
+  // chunk: sets per block; blocks: blocks of all launches; first_block: number of blocks of earlier launches
   int chunk, blocks, first_block;
   SetMemory memory;
   T* panels;  // panels in device memory, `far_numbers` for each block of a launch

@@ -24,17 +24,17 @@ struct DigitPass {
   const DigitTile* tiles;
   int tile_count, pass;
   unsigned* counts;  // for each segment and pass, the count or the begin of each digit
-  // for each tile, the words of each digit that later tiles read, in this pass and the next one
+  // for each tile, one word per digit, which later tiles read; for this pass and for the next pass
   unsigned* published[2];
 };
 
 // The results computed from sorted values.
 struct OrderHow {
   int ties, keep_missing;  // options of ranks, as in SortRequest
-  int top;                 // the number of values of each segment
+  int top;                 // number of sorted values to return for each segment
   const double* probs;     // the probabilities of quantiles
   int outputs, type;       // number of results per segment; type of quantiles
-  long long nth;           // from 1 (the smallest), or from -1 (the largest)
+  long long nth;           // counts from 1 (the smallest), or from -1 (the largest)
   int skip_missing;
   double empty;             // the result of a segment without values
   long long outputs_apart;  // distance between two results of a segment
@@ -48,8 +48,8 @@ struct SortRun {
   const long long* long_segments;  // the numbers of long segments
   unsigned* finished;              // for each long segment, the number of blocks that have stored a partial result,
   void* partials;                  // partial_bytes for each block
-  const void* from;                // keys of positions, in sorted runs of length `width`
-  void* to;                        // the same, or null for results
+  const void* from;                // items (keys and positions) in sorted runs of length `width`
+  void* to;                        // receives the merged runs; null: results are stored instead
   long long width;
   int decreasing, missing_last;
   DigitPass digits;

@@ -1,4 +1,4 @@
-// One map-reduce on the CPU for its threads: plain pointers, so that code compiled for different instruction sets
+// The arguments of one map-reduce on the CPU: plain pointers, so that code compiled for different instruction sets
 // shares only this struct.
 #pragma once
 #include <kernops/jobs/blocks.h>
@@ -9,8 +9,8 @@
 
 namespace kernops {
 
-// The source of the data of a Load: entry k of item n is at data[k * entry + n * item]; for an index, the value is
-// first + n + 1 instead.
+// The source of the data of a Load: entry k of item n is data[k * entry + n * item]; an index has the value first + n +
+// 1 instead.
 struct Source {
   Load load;
   const double* data;
@@ -23,9 +23,10 @@ struct LongVector {
   Source source;
 };
 
-// The sum over the entries of a long vector of the row and one of the column. It is computed for all pairs of a block
-// of rows and a tile before the steps of the pairs run. `weighted_square` has weights. The difference along another
-// vector (of the row or of the column) is the sum of this vector, or its negative, times (row - column).
+// A contraction of two long vectors, one of the row and one of the column: the sum of a term over their entries.
+// Contractions are computed for all pairs of a block of rows and a tile, before the steps of the pairs run.
+// `weighted_square` has weights. The terms `along_row` and `along_column` are another vector (of the row or of the
+// column), or its negative, times (row - column).
 struct Contraction {
   enum Term { product, square, weighted_square, along_row, along_column } term;
   LongVector row, column, other;
@@ -34,13 +35,14 @@ struct Contraction {
   bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };
 
-// The summand of a vector sum: a number f of the pair times a vector of the column, its difference from a vector of the
-// row, or the squares of the difference. Another number of the pair, or its negative, times another vector of the row
-// or of the column may be added. The sum is multiplied by a factor of the row, possibly with a negative sign.
+// The summand of a vector sum: a scalar f of the pair times a vector of the column, or times the difference between a
+// vector of the row and one of the column, or times the squares of this difference. A second product may be added:
+// another scalar of the pair, or its negative, times another vector of the row or of the column. The sum is multiplied
+// by a factor of the row, possibly with a negative sign.
 struct VectorSum {
   enum Term { column_alone, difference, square } term;  // row - column
   LongVector row, column, other;
-  int number;  // slot of the other number; 0 for none
+  int number;  // slot of the other scalar; 0 for none
   bool other_of_row, opposite;
   int factor;  // slot; 0 for none
   bool negative;
@@ -61,15 +63,15 @@ struct Job {
   Span<Step> steps[4];      // by Level
   Span<Contraction> contractions;
   int entries[4];            // number of entries at each level
-  int kept;                  // number of entries of a row that its pairs read; these come first
+  int kept;                  // number of entries of a row that pairs read; these entries come first
   int f, w, f_size, w_size;  // slots of the reduced value and its weights; slot 0 is the number 1
   int factor;                // uniform slot that multiplies a sum entry by entry; 0 for none
-  VectorSum sum;             // the sum of f times a vector; w is then not read
+  VectorSum sum;             // a sum of f times a vector, for which w is not read
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
   bool rows_in_lanes;      // the job is transposed, see kernops/cpu/rows_in_lanes.h
-  Count rows, columns;     // maximum number of columns of a row
+  Count rows, columns;     // columns: maximum over the rows
   const RowBlock* blocks;  // blocks of all rows, in order
   Count block_count;
   const Interval* intervals;
@@ -93,7 +95,8 @@ struct Unit {
   const RowBlock* block;
 };
 
-// Distributes the units; returns false when none are left. keep_going is called before each tile.
+// Distributes the units of work: next() stores the next unit, or returns false if no unit is left. Threads call
+// keep_going() before each tile, and stop if it returns false.
 struct Units {
   bool (*next)(Units*, Unit*);
   bool (*keep_going)(Units*);

@@ -3,7 +3,7 @@
 
 namespace kernops {
 
-// Rows and columns of a matrix, by positions from 1 (cuda/dense/matrix.cuh).
+// Copies rows and columns of a matrix, which are given by positions from 1 (cuda/dense/matrix.cuh).
 struct GatherJob {
   const void* from;
   void* out;
@@ -19,7 +19,7 @@ struct ConvertJob {
   long long count;
 };
 
-// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, it
+// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, x
 // has `inner` columns.
 struct VectorJob {
   const double* x;

@@ -17,8 +17,8 @@ struct Neighbour {
 
 // Rows or columns. `items` are the items of the filled level. Derived arrays are padded to whole tiles: `norms` has the
 // squared length of each vector; `halves` has centred 16-bit numbers, in chunks of 64 bytes. For rows, `bounds` has the
-// squared lengths of the rounded vectors. For columns, `bounds` has the negated terms of bounds of each two columns,
-// twice.
+// squared lengths of the rounded vectors. For columns, `bounds` has four numbers for each two columns: their negated
+// terms of bounds, twice.
 struct NearestPoints {
   const double* items;
   int count;
@@ -35,7 +35,7 @@ struct NearestJob {
   int splits, columns_per_split;
   int stride;  // step from one tile of columns to the next; coprime to the number of tiles of a split
   Neighbour* lists;
-  unsigned* limits;  // for each row, the upper limit of bounds in all splits, as bits in the order of the numbers
+  unsigned* limits;  // for each row, the smallest limit of bounds over all splits, as bits in the order of the numbers
   double* out;       // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
 };

@@ -10,14 +10,14 @@ struct TreeJob {
   const double *points, *boxes;
   const int *position, *least;  // position of each point; smallest position of each node
   long long n;
-  int d, levels;  // levels below the root; 2^levels nodes are leaves
+  int d, levels;  // levels: number of levels below the root; 2^levels nodes are leaves
 };
 
 struct NearestPointsJob {
   TreeJob tree;
   const double* queries;
-  const int *limits, *places;  // null: all points are searched; null: results are in the order of the queries
-  long long first, end;        // number of the first query of this launch, and of the end
+  const int *limits, *places;  // limits null: all points are searched; places null: results in the order of queries
+  long long first, end;        // this launch processes queries first .. end - 1
   int most;
   int* to;  // `most` positions, from 1, for each query
 };

@@ -5,8 +5,8 @@
 namespace kernops {
 
 // Vectors of whole numbers, written with signed digits to the base 256. The most significant digit is the first or the
-// last one. Digit d of entry k of vector n is at[(n * places + d) * length + k]. Vector n is steps[n] / 16^(places - 1)
-// times its whole numbers.
+// last digit. Digit d of entry k of vector n is at[(n * places + d) * length + k]. Vector n is steps[n] / 16^(places -
+// 1) times its whole numbers.
 struct Digits {
   signed char* at;
   double* steps;
@@ -24,16 +24,16 @@ struct DigitJob {
   int* odd;
 };
 
-constexpr int most_panel_terms = 4;  // maximum number of contractions, and of numbers, of a pair
+constexpr int most_panel_terms = 4;  // maximum number of contractions, and of scalars, of a pair
 
-// A panel consists of some rows and columns. `pairs` first holds the contractions of each pair, row by row; numbers
-// that multiply vectors of the columns then replace the contractions. Each kind of number takes `kinds_apart` entries.
-// `sums` holds the sums of numbers times vectors, `width` per row; `totals` holds the sums of all numbers of each row;
-// `shifts` holds one shift per row.
+// A panel consists of some rows and columns. `pairs` first holds the contractions of each pair, row by row; scalars
+// that multiply vectors of the columns then replace the contractions. Each contraction or scalar of all pairs takes
+// `kinds_apart` entries. `sums` holds the sums of scalars times vectors, `width` per row; `totals` holds the sums of
+// all scalars of each row; `shifts` holds one shift per row.
 //
-// If products are computed from digits, `products` holds a product for each sum of the positions of two digits.
-// Products with different sums of positions are `apart` entries from each other. `products` first holds the products of
-// vectors of rows and columns, one contraction after another, and later the products of pairs and vectors,
+// If products are computed from digits, `products` holds one matrix product for each sum of the positions of two
+// digits. Products with different sums of positions are `apart` entries from each other. `products` first holds the
+// products of vectors of rows and columns, one contraction after another, and later the products of pairs and vectors,
 // `product_width` per row.
 struct PanelJob {
   const void *once, *rows, *columns;
@@ -47,7 +47,7 @@ struct PanelJob {
   long long apart;
   int product_width, adds;                                                     // adds: 1 if there are earlier sums
   const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // steps for each contraction
-  // digits of the pairs' numbers, row by row
+  // digits of the scalars of pairs, row by row
   Digits numbers[most_panel_terms];
   const double *number_steps, *vector_steps;  // steps of the summed digits
 };

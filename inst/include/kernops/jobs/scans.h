@@ -16,14 +16,14 @@ struct ScanJob : SegmentJob {
 struct ScanEngine {
   std::size_t state_bytes;  // bytes of the state of a block or a carry
   std::size_t (*scratch_bytes)(Count values, Count segments);
-  // Segments first .. last - 1, none of them longer than a block.
+  // Scans segments first .. last - 1, none of which is longer than a block.
   void (*segments)(const ScanJob&, Count column, Count first, Count last, char* scratch);
   void (*start)(char* carry);
   void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*advance)(const ScanJob&, char* carry, const char* state);  // joins the state of a block to the carry
   void (*map)(const ScanJob&, Count column, Count segment, Count number, const char* carry, char* scratch);
-  // Scans the groups first .. last - 1, whose values are in any order; null if values must be sorted by group first.
-  // `states` has space for each group.
+  // Scans the groups first .. last - 1, whose values are in any order. The pointer is null if values must be sorted by
+  // group first. `states` has space for each group.
   void (*groups)(const ScanJob&, Count column, Count rows, Count first, Count last, char* states, char* scratch);
   std::size_t group_bytes;
 };

@@ -1,16 +1,16 @@
-// One reduction of segments for the CPU's threads: plain pointers, as in jobs/job.h.
+// The arguments of one reduction of segments on the CPU: plain pointers, as in jobs/job.h.
 #pragma once
 #include <kernops/jobs/job.h>
 
 namespace kernops {
 
-// The number of values that are reduced as one block, counted from the first value of their segment, so that no result
-// depends on the distribution of the work. A power of two, so that a block of a formula is a subtree of the whole
-// segment.
+// The number of values that are reduced as one block. Blocks are counted from the first value of their segment, so that
+// no result depends on the distribution of the work. The number is a power of two, so that a block of a formula is a
+// subtree of the whole segment.
 constexpr Count segment_block = 4096;
 
 // Groups of values in any order: value n is in group code[n] - base, if this number is at least 0 and below `span`;
-// otherwise it is in no group.
+// otherwise value n is in no group.
 struct GroupCodes {
   const int* code = nullptr;
   int base = 1;
@@ -23,7 +23,8 @@ struct GroupCodes {
     const Count group = Count(code[n]) - base;
     return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
   }
-  // Returns whether one of some codes, which may be unchecked, is neither NA nor the code of a group.
+  // Returns true if one of the first `count` codes is neither NA nor the code of a group. Codes that are not
+  // `unchecked` are not tested.
   __attribute__((always_inline)) bool has_strays(Count count) const {
     if (!unchecked) return false;
     constexpr int lanes = 64;  // a loop of constant length is compiled to vector instructions
@@ -42,7 +43,7 @@ struct GroupCodes {
   __attribute__((always_inline)) Count operator[](Count n) const { return row(number(n)); }
 };
 
-// The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
+// The arguments of operations of segments.def come first, followed by the arguments of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
   const Count *rows, *sources;  // null: rows are numbered in order, and values are in order
@@ -86,19 +87,19 @@ struct ScatterMemory {
   }
 };
 
-// The functions of one instruction set for one operation. Scratch is the memory of a thread; scratch_bytes() returns
-// its size.
+// The functions of one instruction set for one operation. `scratch` is the memory of a thread; scratch_bytes() returns
+// the size of this memory.
 struct SegmentEngine {
   std::size_t state_bytes;  // bytes of the state of a block
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
-  // Segments first .. last - 1, none of them longer than a block.
+  // Reduces segments first .. last - 1, none of which is longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Adds rows first .. last - 1 of x to the states of all groups and of one more group. Returns whether the pass met a
-  // code that is neither NA nor the code of a group. `join` then joins the states of all splits, and returns whether
-  // the result of a nonempty group may be NaN.
+  // Adds rows first .. last - 1 of x to the states of their groups; an additional group collects rows in no group.
+  // Returns whether the pass met a code that is neither NA nor the code of a group. `join` then joins the states of all
+  // splits, and returns whether the result of a nonempty group may be NaN.
   bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
   bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
   double (*nothing)(int output);              // result of an empty segment

@@ -1,8 +1,9 @@
 // Gaussian conditional densities of small sets of points, for the CPU engines: plain structs.
 //
 // Set s consists of a point and the neighbours on which the point is conditioned. Let K = L L' be the covariance of a
-// set with its point last: all results follow from the last row of L^-1. With factors, K is the residual covariance of
-// a low-rank approximation: the inner product of the factors of two points is subtracted from the formula.
+// set in which the point comes last. All results follow from the last row of L^-1. With factors, K is the residual
+// covariance of a low-rank approximation: the inner product of the factors of two points is subtracted from the
+// formula.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -16,7 +17,7 @@ struct PairFormula {
   Span<Step> steps[4];     // by Level
   int entries[4];          // number of entries at each level
   int f;                   // slot of the result
-  Span<Summand> summands;  // summands of the result, if the summands are computed instead
+  Span<Summand> summands;  // summands of the result, if they are computed instead of the result
 };
 
 struct SetJob {
@@ -35,13 +36,13 @@ struct SetJob {
   // conditional standard deviation; after these, for each parameter, the derivatives of the weights and of the
   // logarithm of the deviation.
   double *weights, *sd;
-  // The derivatives of a function with respect to the weights and to the logarithms of the deviations of all sets, for
-  // its gradient.
+  // The derivatives of a function with respect to the weights and to the logarithms of the deviations of all sets, from
+  // which the gradient of this function is computed.
   const double *weights_adjoint, *log_sd_adjoint;
 
   int record() const { return d + 2 + columns; }
-  // Sums over sets: log det K, then products of whitened columns (lower triangle); then for each parameter the
-  // derivatives of these; then the expected information.
+  // Sums over sets: log det K, then products of whitened columns (lower triangle); then, for each parameter, the
+  // derivatives of all these sums; then the expected information.
   int products() const { return columns * (columns + 1) / 2; }
   int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
 };
@@ -55,7 +56,7 @@ struct ColumnJob {
   int m, stride;
   Count sets;
   const double* columns;  // for each point: `column_block` values
-  // for each point: `trend` whitened values, whose products with the columns are computed as well
+  // for each point: `trend` whitened values; the products of these values and the columns are additional results
   const double* whitened;
   int trend;
   // for each column: the sum of squares; then, for each column, the products with all columns of the trend

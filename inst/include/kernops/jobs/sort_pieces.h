@@ -7,8 +7,8 @@
 
 namespace kernops {
 
-// Pieces of short segments, pieces of longer segments that each fit a block, parts of segments that exceed a block, and
-// tiles of segments that are sorted by digits; `numbers` of the segments in parts and tiles.
+// Pieces of short segments; pieces of longer segments, each of which fits a block; parts of segments that exceed a
+// block; and tiles of segments that are sorted by digits. `numbers` lists the segments in parts and tiles.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<DigitTile> tiles;

@@ -8,8 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// c0 + c1 x + c2 x^2 + ... in two interleaved chains, of even and of odd powers, which halves the latency of
-// Horner's single one.
+// c0 + c1 x + c2 x^2 + ... in two interleaved chains, of even and of odd powers, which halves the latency of Horner's
+// single chain.
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c) { return c; }
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c, double) { return c; }
 template <class T, class... More> KERNOPS_INLINE Pack<T> every_second(Pack<T> square, double c, double, More... more) {
@@ -26,7 +26,7 @@ template <class T> struct ExpConstants;
 template <> struct ExpConstants<double> {
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa4p-1, ln2_low = -0x1.8432a1b0e2634p-43;
-  static constexpr double limit = 1000;  // beyond this exp is 0 or Inf; half of its exponent is still representable
+  static constexpr double limit = 1000;  // beyond this, exp is 0 or Inf; 2^(k / 2) is still representable
 
   // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
@@ -58,7 +58,7 @@ template <> struct ExpConstants<float> {
 // k = x * scale to the nearest integer. Adding 1.5 * 2^(mantissa bits) shifts the fraction out and leaves k in the low
 // bits; twice the exponent bias is also added to keep these bits positive.
 template <class T> struct NearestInteger {
-  IntPack<T> bits;  // the low ones are 2 bias + k
+  IntPack<T> bits;  // the low bits are 2 bias + k
   Pack<T> value;
   KERNOPS_INLINE NearestInteger(Pack<T> x, T scale) {
     using F = Format<T>;
@@ -119,8 +119,8 @@ template <class T> KERNOPS_INLINE Pack<T> expm1(Pack<T> x) {
   return copysign(scale(major + fma(r * r, C::tail(r), low), k), x);
 }
 
-// Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) around 0, 1 - 2 / (exp(2 x) + 1)
-// elsewhere: either corrects x or 1 by a quotient, and one division serves both.
+// Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) around 0, and 1 - 2 / (exp(2 x) + 1) elsewhere.
+// Both formulas correct x or 1 by a quotient, and one division serves both formulas.
 template <class T> KERNOPS_INLINE Pack<T> tanh(Pack<T> x) {
   using C = ExpConstants<T>;
   const Pack<T> a = abs(x), z = a * a;

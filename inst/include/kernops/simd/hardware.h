@@ -49,7 +49,7 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// two instructions on NEON as well, whose minimum of a number and NaN is not b
+// NEON also takes two instructions, because its minimum of a number and NaN is not b
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
@@ -115,7 +115,7 @@ template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power)
   return select(has_one, from_bits((bits & ~field) | bits_of(Pack<T>(0.5))), x);
 }
 
-// Loads the first `count` lanes from memory, and reads nothing more; the others are 0.
+// Loads the first `count` lanes from memory, and reads nothing more; the other lanes are 0.
 template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_t count) {
   constexpr int W = Pack<T>::width;
   if (count >= W) return Pack<T>::load(from);

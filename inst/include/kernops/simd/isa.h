@@ -1,16 +1,18 @@
 // The instruction set of one translation unit, chosen without -m flags.
 //
-//   #define KERNOPS_SIMD 3     // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
-// // (0 uses NEON if available, since every aarch64 machine has it)
+//   #define KERNOPS_SIMD 3          // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
 //   #include <kernops/simd/isa.h>   // before any other header of the package
-//   ...                        // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
-//   KERNOPS_ISA_END            // the last line of the file
+//   ...                             // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
+//   KERNOPS_ISA_END                 // the last line of the file
+//
+// Level 0 uses NEON if available, since every aarch64 machine has NEON.
 //
 // Standard headers come first and are compiled for the baseline, since their inline functions may be shared with the
 // rest of the library. If the level is not available, only KERNOPS_ISA_MISSING is defined.
 #pragma once
 
-// Tracking the location of each variable takes a fifth of the compile time; debuggers show lines without it.
+// Tracking the location of each variable takes a fifth of the compile time; debuggers still show lines without this
+// option.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-var-tracking")
 #endif
@@ -37,14 +39,14 @@
 #endif
 
 // On 64-bit Windows, gcc aligns the stack to 16 bytes only, yet moves vectors as if they were aligned (GCC bug 54412):
-// there, packs are unaligned types, for which gcc uses unaligned instructions.
+// on this system, packs are therefore unaligned types, for which gcc uses unaligned instructions.
 #if defined(_WIN32) && !defined(__clang__)
 #define KERNOPS_PACK_ALIGN 16
 #else
 #define KERNOPS_PACK_ALIGN KERNOPS_PACK_BYTES
 #endif
 
-// Fused multiply-add is a single instruction.
+// Defined if fused multiply-add is a single instruction.
 #if KERNOPS_SIMD > 0 || defined(__aarch64__)
 #define KERNOPS_FMA 1
 #endif
@@ -62,7 +64,7 @@
 #error "KERNOPS_SIMD is 0, 2 or 3"
 #endif
 
-// g++ keeps the target to the end of the file, where templates are instantiated; clang wants the pop.
+// g++ keeps the target to the end of the file, where templates are instantiated; clang requires the pop.
 #define KERNOPS_ISA_END
 #if KERNOPS_SIMD == 2 && defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -79,8 +81,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// Also needed for correctness: g++ 12 compiles a friend function defined in a class template for the baseline unless
-// the function has an attribute.
+// The attribute is also needed for correctness: g++ 12 compiles a friend function defined in a class template for the
+// baseline unless the function has an attribute.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

@@ -1,6 +1,6 @@
 // A pack of float or double lanes that is used like a number: operators, comparisons, select() and those functions of
-// <cmath> that take a few instructions. It holds one vector type of the compiler; intrinsics come in only where that
-// type has no operator. Everything is inlined, so that a pack lives in a register.
+// <cmath> that take a few instructions. A pack holds one value of a vector type of the compiler; intrinsics are used
+// only where this type has no operator. All functions are inlined, so that packs stay in registers.
 #pragma once
 
 #include <kernops/simd/isa.h>
@@ -152,8 +152,8 @@ template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
 #endif
 }
 
-// Lanes of a and b alternately, `step` of each: from the first halves of all groups of 2 * step lanes, or from the
-// second halves.
+// Takes lanes of a and of b alternately, `step` lanes at a time: from the first halves of all groups of 2 * step lanes
+// or, if `second`, from the second halves.
 template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int step, bool second) {
   constexpr int W = Pack<T>::width;
   typename IntPack<T>::Vector from;
@@ -167,7 +167,7 @@ template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int s
 #endif
 }
 
-// Lane j of pack i is lane i of pack j.
+// Transposes packs: lane j of pack i becomes lane i of pack j.
 template <class T> KERNOPS_INLINE void transpose(Pack<T>* rows) {
   KERNOPS_IN_REGISTERS
   for (int step = 1; step < Pack<T>::width; step *= 2) {
@@ -188,7 +188,7 @@ template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
   return n;
 }
 
-// A second argument from which T is not deduced, so that numbers are converted.
+// The type of a second argument. T is not deduced from this argument, so that numbers are converted to packs.
 template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
 // Applies a scalar function lane by lane.
@@ -201,8 +201,8 @@ template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack
   return x;
 }
 
-// Recomputes the rare lanes that vector code got wrong by a scalar function; the other lanes keep their result, so that
-// no lane depends on its neighbours.
+// Recomputes, by a scalar function, the rare lanes in which the result of vector code is wrong. The other lanes keep
+// their results, so that no lane depends on its neighbours.
 template <class F, class T, class... Packs>
 __attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
   for (int i = 0; i < Pack<T>::width; ++i)

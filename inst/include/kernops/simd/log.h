@@ -104,7 +104,7 @@ template <class T> KERNOPS_INLINE Sum<T> product(Sum<T> a, Sum<T> b) {
   return {p, fma(a.high, b.low, fma(a.low, b.high, fma(a.high, b.high, -p)))};
 }
 
-// log(x) with a dozen bits more than T has: exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and z = s^2
+// log(x) with a dozen bits more than T: exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and z = s^2
 template <class T> KERNOPS_INLINE Sum<T> accurate_log(Pack<T> x) {
   using C = LogConstants<T>;
   const LogReduced<T> l(x);

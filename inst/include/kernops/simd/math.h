@@ -1,7 +1,8 @@
 // <cmath> on packs of float or double: exp, log, sin, cos, tanh, pow and related functions are vector code within 2 ulp
-// over the whole range, with the special values of C99 (Annex F): each reduces its argument to a small interval and
-// evaluates a minimax polynomial there, without tables (Muller et al., Handbook of Floating-Point Arithmetic, 2018,
-// chapter 10). Rare lanes, such as zeros in log or negative bases in pow, and all other functions use <cmath>.
+// over the whole range, with the special values of C99 (Annex F). Each function reduces its argument to a small
+// interval and evaluates a minimax polynomial there, without tables (Muller et al., Handbook of Floating-Point
+// Arithmetic, 2018, chapter 10). Rare lanes, such as zeros in log or negative bases in pow, and all other functions use
+// <cmath>.
 #pragma once
 
 #include <kernops/simd/exp.h>

@@ -62,7 +62,7 @@ struct WidePack {
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };
 
-// The type of sums of A over the lanes of a Pack<T>.
+// The type of sums over the lanes of a Pack<T>, with sums of type A.
 template <class T, class A> struct PackOf { using type = Pack<T>; };
 template <> struct PackOf<float, double> { using type = WidePack; };
 

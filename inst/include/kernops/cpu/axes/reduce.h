@@ -1,5 +1,5 @@
 // One thread's part of an axis reduction on the CPU. Lanes lie along a slice, four packs at a time, or across slices,
-// where each lane is one result; in both cases rows of lanes are joined one after another to a row of states.
+// where each lane is one result; in both cases, rows of lanes are joined one after another to one row of states.
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
@@ -61,7 +61,8 @@ template <class R, bool skip> struct SliceReducer {
     return one;
   }
 
-  // One chunk of some results, which are adjacent in the first kept run if lanes are.
+  // Reduces one chunk of results first .. first + count - 1. If lanes lie across slices, these results are adjacent in
+  // the first kept run.
   static void reduce(const SliceJob& job, Count first, Count count, Count chunk, double* buffer) {
     const Count begin = chunk * job.chunk, end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
     Lanes states[most_lanes / W];

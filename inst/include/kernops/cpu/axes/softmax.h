@@ -1,6 +1,6 @@
 // Softmax of slices with one exponential per value. The first pass stores each window as exp(x - m), together with m,
 // the largest value so far. A second pass scales each window by exp(m - M) / sum, where M is the largest value of the
-// slice. (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
+// slice. Milakov and Gimelshein (2018) rescale the sum in this way.
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 

@@ -76,7 +76,8 @@ template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
 // Number of lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
 constexpr int lanes_along = 4 * Pack<double>::width;
 
-// Calls body(window, its first position) for the positions [begin, end) of one slice, or of `count` adjacent slices.
+// Calls body(window, first position of the window) for the positions [begin, end) of one slice, or of `count` adjacent
+// slices.
 template <class F> void each_window(const SliceJob& job, Spot base, Count begin, Count end, int count, F body) {
   const Run one{1, 1, 1}, run = job.reduced.count ? job.reduced.run[0] : one;
   each_stretch(job.reduced, begin, end, [&](Spot start, Count length) {

@@ -10,8 +10,8 @@ inline namespace KERNOPS_ISA {
 template <class R> struct ScatteredChoice {
   static constexpr bool forward = std::is_same<R, First>::value;
 
-  // The memory of a split: the values of all groups, then flags for groups with a value. Number -1 collects values
-  // outside all groups, which are not read.
+  // The memory of a split: the values of all groups, then flags for groups with a value. Group -1 collects values
+  // outside all groups; nothing reads its value.
   struct States {
     States(const SegmentJob& job, ScatterMemory memory)
         : values(reinterpret_cast<double*>(memory.near) + 1),
@@ -46,7 +46,8 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. NaN is a possible value, so no flag is needed.
+  // Joins the splits. Returns false although results may be NaN: a result is a copy of a value, so NA and NaN stay
+  // distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Computes f(a[n], b[n]) for runs of pairs; the counterpart of Worker without rows.
+// Computes f(a[n], b[n]) for many pairs (a[n], b[n]); the counterpart of Worker without rows.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 
@@ -48,7 +48,7 @@ class PairMap {
   Buffer<double> once_, values_;
 };
 
-// State of a block: its value, and whether it has one.
+// The state of a block: a value, and whether there is a value.
 struct Folded {
   double value;
   Count any;

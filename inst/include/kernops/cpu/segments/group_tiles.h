@@ -1,6 +1,6 @@
-// Small states of groups whose values come in any order. Every `group_block` values of a group are summed plainly, as a
-// tile, and then joined to the state of the earlier values, a State of segment_reductions.h. A result thus depends only
-// on the values of its group, and not on their positions among the values of other groups.
+// The small states of groups whose values come in any order. Every `group_block` values of a group form a tile. A tile
+// is a plain sum, which is then joined to the state of the earlier values, a State of segment_reductions.h. A result
+// thus depends only on the values of its group, and not on their positions among the values of other groups.
 //
 //   start()             makes the tile empty
 //   add<skip>(x, w, n)  adds a value (and its weight) after n values

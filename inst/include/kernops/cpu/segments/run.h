@@ -1,4 +1,4 @@
-// The values of one segment, or of a block of a segment, pack by pack; `j` is the index of the first one.
+// The values of one segment, or of a block of a segment, pack by pack; `j` is the index of the first value.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 

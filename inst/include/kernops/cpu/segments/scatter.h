@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The tiles of all groups and of number -1, which collects values outside all groups, next to their counts; and the
-// states of groups that have filled a tile, whose counts have the highest bit set.
+// Each group has a tile and a count of values; group -1 collects values outside all groups. A group that has filled a
+// tile also has a state, and the highest bit of its count is set.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
@@ -69,7 +69,7 @@ template <class R> struct ScatteredReduction {
                        char* scratch) {
     const States states(job, memory);
     states.start(job.groups.span);
-    // number of values; bytes of tiles that stay in a processor's cache
+    // at_once: number of values; cache: bytes of tiles that stay in a processor's cache
     constexpr Count at_once = 2048, cache = 1 << 19;
     const bool far = job.groups.span * Count(sizeof(typename States::Tile)) > cache;
     bool strays = false;
@@ -120,7 +120,8 @@ template <class R> struct ScatteredReduction {
     states.count(group);
   }
 
-  // Joins the tiles of a group that has not filled a tile in any split: its statistic follows from the tiles alone.
+  // Joins the tiles of a group that has not filled a tile in any split: the statistic of this group follows from the
+  // tiles alone.
   static bool join_tiles(const SegmentJob& job, ScatterMemory memory, Count group, Count splits, double& result) {
     const States first(job, memory);
     auto tile = first.tiles[group];
@@ -164,7 +165,7 @@ template <class R> struct ScatteredReduction {
   }
 };
 
-// Sets the implementation of an engine, if the engine has one.
+// Sets the functions of an engine for groups in any order.
 template <class Way> void set_scatter(SegmentEngine& engine, std::size_t near_bytes, std::size_t far_bytes) {
   engine.near_bytes = near_bytes, engine.far_bytes = far_bytes;
   engine.scatter = Way::add_rows, engine.join_scattered = Way::join;

@@ -19,7 +19,7 @@ template <class R, bool skip> class ShortSegments {
       : job_(job), column_(column), x_(x), end_(end) {}
   ~ShortSegments() { reduce_held(); }  // reduces the last segments
 
-  // Segments s .. s + W - 1, if all are short.
+  // Reduces segments s .. s + W - 1 and returns true, if all of these segments are short.
   bool take_pack(Count s) {
     const I lengths = I::load(job_.offsets + s + 1) - I::load(job_.offsets + s);
     if (any(lengths > I(most)) || end_ - (x_ + job_.offsets[s + W - 1]) < most) return false;

@@ -1,4 +1,5 @@
-// States of the reductions of segments: in packs whose lanes are segments or values, and of one segment.
+// States of the reductions of segments: packs of states, in which the lanes are segments or values, and the state of
+// one segment.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>

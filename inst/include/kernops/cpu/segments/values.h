@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 KERNOPS_INLINE double as_double(double x) { return x; }
 KERNOPS_INLINE double as_double(std::int32_t x) { return x == INT32_MIN ? not_a_number<double>() : double(x); }
 
-// Copies `count` values: number n is row at(n) of x.
+// Copies `count` values: value n is row at(n) of x.
 template <class At> void fetch(const SegmentJob& job, Count column, Count count, At at, double* to) {
   const auto copy = [&](const auto* x) {
     x += column * job.x_column;

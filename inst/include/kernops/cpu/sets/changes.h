@@ -12,7 +12,7 @@ class SetChanges {
   SetChanges(const SetJob& job, const SetGroup& group)
       : job_(job),
         group_(group),
-        // unused without parameters: any formula would do
+        // not used without parameters, so any formula will do
         slopes_(job.parameters ? job.slopes : job.covariance, group.most()),
         u_(std::size_t(group.most())),
         scaled_(std::size_t(2) * slopes_.pairs()),

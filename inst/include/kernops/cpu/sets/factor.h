@@ -36,7 +36,8 @@ struct SetBlock {
     }
   }
 
-  // Replaces this block by its Cholesky factor, with the inverse of its diagonal; NaN if the factor does not exist.
+  // Replaces this block by its Cholesky factor, which stores the inverses of the diagonal entries; NaN if there is no
+  // factor.
   KERNOPS_INLINE void factor() {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -63,8 +64,8 @@ struct SetTriangle {
   }
 };
 
-// Replaces the first `count` blocks of a row of blocks X by those of X L'^-1, which solves a system whose right-hand
-// sides are rows.
+// Replaces the first `count` blocks of a row of blocks of X by the blocks of X L'^-1: solves a system whose right-hand
+// sides are the rows of X.
 inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   for (int j = 0; j < count; ++j) {
     const SetBlock* lj = l.row(j);
@@ -95,8 +96,8 @@ inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   }
 }
 
-// Computes the last row of L^-1 divided by its last entry: 1 for the point, and minus the weights that its neighbours
-// have in its conditional mean.
+// Computes the last row of L^-1 divided by the last entry of this row: 1 for the point of the set and, for each
+// neighbour, minus its weight in the conditional mean of the point.
 inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
   for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);

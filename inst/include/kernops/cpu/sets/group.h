@@ -1,4 +1,4 @@
-// One set per lane of a pack: factors their covariances, from which all results are computed.
+// Factors the covariances of some sets, one set per lane of a pack. All results are computed from these factors.
 #pragma once
 #include <kernops/cpu/sets/factor.h>
 #include <kernops/cpu/sets/pair_values.h>
@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A set fills its slots from the end: its point is last, after its nearest neighbour. Slots without a neighbour have
-// the coordinates of the point and a row of the unit matrix.
+// A set fills its slots from the end: the point of the set is last, after its nearest neighbour. Slots without a
+// neighbour have the coordinates of the point and a row of the unit matrix.
 class SetGroup {
   using V = Pack<double>;
   static constexpr int W = V::width, B = SetBlock::size;
@@ -24,7 +24,7 @@ class SetGroup {
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
-  // Loads sets `first` .. `first` + `count`, at most one per lane, and factors K = L L'; unused lanes repeat the last
+  // Loads `count` sets from set `first` on, at most one per lane, and factors K = L L'; unused lanes repeat the last
   // set.
   void take(Count first, int count) {
     count_ = count;
@@ -54,7 +54,7 @@ class SetGroup {
   Count set(int lane) const { return sets_[lane]; }
   const double* coordinates() const { return coordinates_.data(); }
   SetTriangle triangle() const { return {triangle_.data(), size_ / B}; }
-  SetColumns columns() const { return {columns_.data(), size_ / B}; }  // of L^-1 [y X]
+  SetColumns columns() const { return {columns_.data(), size_ / B}; }  // the columns of L^-1 [y X]
   V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
   V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
 
@@ -93,7 +93,8 @@ class SetGroup {
     }
   }
 
-  // Prefetches the next sets during this computation, because neighbours are scattered in memory.
+  // Prefetches neighbour k of each of the next sets while the current sets are processed, because neighbours are
+  // scattered in memory.
   KERNOPS_INLINE void prefetch(int k) const {
     if (k >= job_.m) return;
     for (Count set = sets_[0] + W; set < sets_[0] + 2 * W && set < job_.sets; ++set) {
@@ -122,8 +123,8 @@ class SetGroup {
     }
   }
 
-  // Computes K -= F F' for the factors F of the points of each set, for some columns of blocks at a time: as many as
-  // fit the cache together with K.
+  // Computes K -= F F' for the factors F of the points of each set, for as many columns of blocks at a time as fit the
+  // cache together with K.
   void subtract_factors() {
     constexpr int width = factor_blocks * B;
     for (int from = 0; from < job_.rank; from += width) {

@@ -1,4 +1,4 @@
-// Rows of a formula's values over the pairs of points in a set, with one set per lane of a pack.
+// The values of a formula for the pairs of points of a set, row by row, with one set per lane of a pack.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -43,15 +43,15 @@ class PairValues {
     for (int a = 0; a < points; ++a) take_row(coordinates, a);
   }
 
-  // Returns the values for point a and each of the points 0 .. a: entry k of pair (a, b) is pack b of entry k of the
-  // operand.
+  // Returns the values for the pairs of point a with points 0 .. a: entry k of the pair (a, b) is pack b of entry k of
+  // the operand.
   const Operand<double>& row(int a) {
     point_to_row(a);
     run(Level::pair, (a + 1) * W);
     return slots_.data()[formula_.f];
   }
 
-  // The values for pairs (a, from + b), b < pairs(): entry k of a slot.
+  // summands() returns the slots with the values for the pairs (a, from + b), b < count; `count` is at most pairs().
   int pairs() const { return chunk_; }
   const Operand<double>* summands(int a, int from, int count) {
     point_to_row(a), point_to_column(from);

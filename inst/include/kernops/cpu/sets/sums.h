@@ -1,8 +1,9 @@
 // Sums over sets of a likelihood and its derivatives.
 //
 // With z = L^-1 y and u the last row of L^-1, a set contributes log det = 2 log L_MM and the square of z_M. A change dK
-// changes them by a_M and -2 z_M (sum_{k<M} a_k z_k + a_M z_M / 2), where a = L^-1 dK u; two changes have the expected
-// information sum_{k<M} a_k b_k + a_M b_M / 2 (Guinness 2021). The information is doubled, to match -2 log-likelihood.
+// of the covariance changes these two terms by a_M and -2 z_M (sum_{k<M} a_k z_k + a_M z_M / 2), where a = L^-1 dK u;
+// two changes have the expected information sum_{k<M} a_k b_k + a_M b_M / 2 (Guinness 2021). The information is
+// doubled, to match -2 log-likelihood.
 #pragma once
 #include <kernops/cpu/sets/changes.h>
 

@@ -38,7 +38,7 @@ class SetWeights {
     }
   }
 
-  // Row number n of each set: weights are u times `scale`.
+  // Writes row n of the results of each set; the weights are u times `scale`.
   void write_row(int n, V scale, V sd) const {
     for (int lane = 0; lane < group_.count(); ++lane) {
       const Count row = group_.set(lane) * (1 + job_.parameters) + n;

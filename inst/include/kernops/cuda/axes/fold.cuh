@@ -28,7 +28,7 @@ template <class F, class T, bool skip> struct SliceFold {
   const SliceJob& job;
   const Post& post;
   FoldState* shared;
-  T* rooms;  // of the warps of a block
+  T* rooms;  // one room for each warp of a block
 
   __device__ T number(long long k) const {
     const long long offset = job.reduced.count == 1 ? k * job.reduced.run[0].stride : spot(job.reduced, k).offset;

@@ -1,5 +1,5 @@
-// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, then each value's share of
-// the result.
+// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, followed by the share of each
+// value in the result.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 

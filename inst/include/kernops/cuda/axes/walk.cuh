@@ -33,7 +33,7 @@ __device__ inline Spot spot(const Runs& runs, long long index) {
 // The result, the chunk and the part of a thread. Idle threads may read the values of the last result.
 struct Post {
   int part, neighbour,
-      first;  // distance between threads of the same result; the first of these threads
+      first;  // neighbour: distance between threads of the same result; first: the first of these threads
   long long result, begin, end;
   Spot base;
   bool idle;

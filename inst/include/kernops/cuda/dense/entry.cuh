@@ -1,4 +1,5 @@
-// Entry points of dense kernels: kernops_<name>(job) runs kernops::<name>, with its template arguments in <>.
+// Entry points of dense kernels: KERNOPS_ENTRY(threads, name, Job, <arguments>) defines kernops_name(job), which calls
+// kernops::name<arguments>(job).
 #pragma once
 #include <kernops/cuda/kernel.cuh>
 

@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// One thread per row of the result, which holds the chosen entries in column-major order. Without `rows`, all are
-// chosen.
+// One thread per row of the result, which holds the chosen entries in column-major order. If `rows` is null, all rows
+// are chosen.
 template <class T> __device__ void gather(const GatherJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.row_count) return;

@@ -25,8 +25,8 @@ template <int threads> __device__ Pivot join_pivots(Pivot mine) {
   return mine;
 }
 
-// Replaces column step - 1 of the matrix by the column of the decomposition, and the diagonal by its remainder (at step
-// 0 there is no column). Each block finds the largest number of the remaining diagonal.
+// Replaces column step - 1 of the matrix by the same column of the decomposition, and subtracts the contribution of
+// this column from the diagonal; step 0 has no column. Each block finds the largest entry of the remaining diagonal.
 template <int threads> __device__ void take_out_column(const PivotJob& job) {
   __shared__ double at_pivot[PivotJob::most_columns];
   const int last = job.step - 1;

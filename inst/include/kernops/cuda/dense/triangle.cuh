@@ -33,8 +33,8 @@ template <int threads> __device__ void column_squares(const TriangleJob& job) {
   }
 }
 
-// Copies columns from `first` on, from row `first` on: entries above the diagonal, and columns beyond the matrix, are
-// 0.
+// Copies the part of the matrix from column `first` and row `first` on to `block`. Entries above the diagonal, and
+// columns beyond the matrix, become 0.
 __device__ inline void take_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -45,8 +45,8 @@ __device__ inline void take_columns(const TriangleJob& job) {
   }
 }
 
-// Copies the same columns of a symmetric matrix minus the columns of left right', as weights of a sum over the lower
-// triangle.
+// Subtracts left right' from the columns of a symmetric matrix in `block`, and converts the result to weights of a sum
+// over the lower triangle: entries below the diagonal are doubled, and entries above the diagonal become 0.
 __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;

@@ -2,9 +2,9 @@
 //
 //     enter the root
 //     while a node is open
-//       enter the nearest open node, unless the list is full of nearer points:
-//         of an inner node   32 nodes below it, five levels deeper, become open, one for each lane
-//         of a leaf          its points, one for each lane, join the list
+//       enter the nearest open node, unless the list is full of nearer points
+//         if it is an inner node:  32 nodes, five levels below this node, become open, one for each lane
+//         if it is a leaf:         the points of the leaf, one for each lane, join the list
 //
 // Distances are summed as on the CPU, without fused multiply-adds, so both find the same points.
 #pragma once
@@ -61,8 +61,8 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // Returns the distance of this lane's node among the nodes `step` levels below `node`; infinite if no point of the
-  // lane's node comes before the limit.
+  // Returns the distance of this lane's node among the nodes `step` levels below `node`; infinite if no point of this
+  // lane's node has a position below the limit.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;

@@ -1,12 +1,13 @@
-// The source of terms of segments (values.cuh) that are not contiguous or have partners.
+// The source of values (values.cuh) for terms of segments that are not contiguous or have partners.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Terms at any positions. Neighbouring lanes load neighbouring values; if the operation needs the segment of a value,
-// lanes receive values in the order of contiguous values, so that sums have the same bits.
+// Terms at any positions. Neighbouring lanes load neighbouring values, and arrange() reorders them as if they were
+// contiguous, so that sums have the same bits. If terms depend on the segment (by_segment), lanes load values in this
+// order from the start.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;

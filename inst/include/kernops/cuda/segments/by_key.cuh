@@ -1,7 +1,7 @@
 // Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
 // in its tile as soon as it has the keys, reduces the values, and then reads the number of runs that end before its
 // tile: earlier tiles began earlier and publish their counts without waiting. Counts are whole numbers, and values are
-// joined as in cuda/segments/reduce.cuh, so every run returns the same bits as a plan.
+// joined as in cuda/segments/reduce.cuh, so results always have the same bits as with a plan.
 #pragma once
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/reduce.cuh>
@@ -17,7 +17,8 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
 }
 
 // One warp computes the number of runs that end before the tile; `here` runs end in the tile. Each lane reads one tile
-// of a group, and the warp goes back group by group until a group has the total of all earlier tiles.
+// of the group; then the warp goes back group by group, until it reaches a group that has published the total of all
+// earlier tiles.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;
@@ -47,8 +48,8 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   static_assert(!Op::positions, "nobody knows yet where a run begins");
   static constexpr int across = 32 * VT;
 
-  // Bit k is set if key number k of the lane differs from the next key. `left` is the number of keys after the first
-  // key of the lane.
+  // Returns a word in which bit k is set if key k of the lane differs from the next key. `left` is the number of
+  // existing keys after the first key of the lane.
   static __device__ __forceinline__ unsigned ends_among(const Key (&v)[VT], Key beyond, int left) {
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1), next = lane_id() < 31 ? in_lane : beyond;
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);

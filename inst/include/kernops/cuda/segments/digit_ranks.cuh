@@ -1,6 +1,6 @@
 // Stable ranks of the items of a block by one digit of their keys (Merrill and Grimshaw 2011). Ballots find the lanes
-// of a warp with the same digit; the items with smaller digits, and those of earlier warps, are counted in shared
-// memory.
+// of a warp with the same digit; counters in shared memory count the items with smaller digits, and the items of
+// earlier warps with the same digit.
 #pragma once
 #include <kernops/cuda/segments/sort_keys.cuh>
 #include <kernops/cuda/segments/values.cuh>
@@ -12,7 +12,7 @@ template <class Item> __device__ __forceinline__ unsigned digit_of(const Item& i
   return unsigned(key_of(item) >> bit) & (digit_count - 1);
 }
 
-// Item k of a lane is number place(k) of the block: a warp has 32 * VT neighbouring items.
+// Item k of a lane is item place(k) of the block; a warp has 32 * VT neighbouring items.
 template <int threads, int VT> struct DigitRanks {
   static constexpr int warps = threads / 32;
   static_assert(threads >= digit_count && threads * VT < 65536, "a thread for each digit, and 16 bits of counts");

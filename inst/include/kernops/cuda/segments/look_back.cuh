@@ -1,10 +1,11 @@
-// Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part and joins the parts of earlier
-// tiles, which began earlier and publish without waiting.
+// Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part, the state of its values, and
+// joins the parts of earlier tiles. The blocks of earlier tiles began earlier, and publish their own parts without
+// waiting.
 //
-// The order of arrival does not affect results. Parts are joined in one tree, whichever arrive first: 32 tiles form a
-// group, 32 groups a section, and sections are joined one after another. The last tile of a group publishes the part of
-// the group; the last tile of a section publishes the part of all tiles so far. A tile waits only for parts after the
-// last cut.
+// The order of arrival does not affect results. Parts are joined in a fixed tree, whichever part arrives first: 32
+// tiles form a group, 32 groups a section, and sections are joined one after another. The last tile of a group
+// publishes the part of the group; the last tile of a section publishes the part of all tiles so far. A cut is a
+// position where the scan starts again; a tile waits only for parts after the last cut.
 #pragma once
 #include <kernops/cuda/segments/reduce.cuh>
 #include <kernops/jobs/device_scans.h>
@@ -59,7 +60,7 @@ template <class Op> struct PublishedPart {
   }
 };
 
-// The published parts of one column of values; one warp of each block uses them.
+// The published parts of one column of values; one warp of each block reads and writes these parts.
 template <class Op> struct LookBack {
   using Part = ScanPart<Op>;
   using Published = PublishedPart<Op>;
@@ -97,7 +98,7 @@ template <class Op> struct LookBack {
   }
 
   // Publishes the part of tile n and returns the part of all earlier tiles; if no segment `continues` into the tile,
-  // the part is empty.
+  // the returned part is empty.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

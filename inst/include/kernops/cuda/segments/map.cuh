@@ -39,7 +39,8 @@ __device__ void map_values(const SegmentRun& job) {
   });
 }
 
-// Sets the results of segments with an NA to NA. Several threads may write to a result; all write the same value.
+// Sets the results of segments with an NA to NA. Several threads may write to the same result, but all of these threads
+// write the same value.
 template <class Term, Where where, int VT> __device__ void mark_gaps(const SegmentRun& job) {
   each_in_segment<double, double, where, VT>(job, [&](const InSegment<double, double>& s) {
     double& result = static_cast<double*>(job.out)[s.column * job.out_column + result_row(job, s.row)];

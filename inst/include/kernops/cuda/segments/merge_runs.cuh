@@ -1,5 +1,5 @@
-// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968); when two sorted runs are
-// merged, each thread finds its share by a search along the diagonal (Green, McColl and Bader 2012).
+// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968). When two sorted runs are
+// merged, each thread finds its share of both runs by a binary search along a diagonal (Green, McColl and Bader 2012).
 #pragma once
 #include <kernops/portable.h>
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_cou
   return low;
 }
 
-// Returns the items of the merged runs from `along` on, filled up with `beyond`.
+// Stores the items of the merged runs from `along` on; items beyond the last one become `beyond`.
 template <int VT, class Item>
 __device__ __forceinline__ void merge_share(Item (&items)[VT], Gapped<Item> a, int a_count, Gapped<Item> b, int b_count,
                                             int along, const Item& beyond) {

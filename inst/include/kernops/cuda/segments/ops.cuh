@@ -43,7 +43,7 @@ template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy 
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// A plain sum: most of its parts are joined pairwise.
+// A plain sum, most parts of which are joined pairwise.
 template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   using State = T;
   using Staged = T;
@@ -56,7 +56,7 @@ template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// Sums of whole numbers are exact.
+// A sum of whole numbers, which is exact.
 struct WholeSum : Settled<1, 1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = 0; }
   template <class S, class V> static KERNOPS_FN void add(S& s, V x, long long) {
@@ -69,7 +69,7 @@ struct WholeSum : Settled<1, 1> {
   }
 };
 
-// The position of the minimum or maximum in its segment; NaN if there is none.
+// The position of the minimum or maximum in its segment; NaN if no value was added.
 template <int sign, class T, bool skip_missing, int output>
 struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   using R = FirstExtreme<sign>;

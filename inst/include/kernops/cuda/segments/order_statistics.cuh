@@ -1,4 +1,4 @@
-// The statistics of src/order/order_statistics.def for sorted values. Their bits equal those of the CPU.
+// The statistics of src/order/order_statistics.def for sorted values. The results have the same bits as on the CPU.
 #pragma once
 #include <kernops/cuda/segments/ordered_numbers.cuh>
 
@@ -44,7 +44,7 @@ template <bool weighted> struct quartile_range {
   }
 };
 
-// Distances from the centre of the values below it, or of the values above it, in increasing order.
+// The distances from the centre to the values below the centre, or to the values above the centre, in increasing order.
 template <class X> struct Distances {
   const Numbers<X>& numbers;
   double centre;
@@ -52,7 +52,7 @@ template <class X> struct Distances {
   __device__ __forceinline__ double operator[](int k) const { return fabs(numbers[from + k * step] - centre); }
 };
 
-// The median deviation; the distances on each side of the centre are already sorted.
+// The median of the distances from the centre. On each side of the centre, the distances are already sorted.
 template <bool> struct deviation {
   static constexpr bool placed = false, spread = true;
   template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {

@@ -35,7 +35,7 @@ template <class T_, class Items> struct Ordered {
   const SortRun& job;
   const Items items;
   const long long segment, begin;
-  const int length, shift;  // number of values; subtracted from the places of items
+  const int length, shift;  // length: number of values; shift: subtracted from the places of items
 
   __device__ __forceinline__ Ordered(const SortRun& job, const Items& items, long long segment, long long begin,
                                      int length, int shift)
@@ -63,7 +63,7 @@ template <class T_, class Items> struct Ordered {
     }
     return low;
   }
-  // The first position, or the end, of the run of values equal to value k.
+  // The first position, and the end, of the run of values equal to value k.
   __device__ __forceinline__ int run_begin(int k) const { return k == 0 || key(k - 1) != key(k) ? k : below(key(k)); }
   __device__ __forceinline__ int run_end(int k) const {
     return k + 1 == length || key(k + 1) != key(k) ? k + 1 : below(key(k) + 1, k);
@@ -71,7 +71,7 @@ template <class T_, class Items> struct Ordered {
   struct Range {
     int first, last;
   };
-  // The range of the numbers; missing values come before or after it.
+  // The range of the numbers; missing values come before or after this range.
   __device__ __forceinline__ Range numbers_around_gaps() const { return {below(2), below(Keys::left_out)}; }
 };
 

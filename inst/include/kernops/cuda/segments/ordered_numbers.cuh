@@ -1,4 +1,4 @@
-// The sorted numbers of a segment and their quantiles, also with weights.
+// The sorted numbers of a segment and their quantiles, with or without weights.
 #pragma once
 #include <kernops/quantile_positions.h>
 #include <kernops/cuda/segments/sorted_values.cuh>
@@ -23,8 +23,8 @@ template <class X, class G> struct Totals {
   const Numbers<X>& numbers;
   const G& team;
 
-  // The first value whose cumulative weight reaches (or, if `exceeds`, exceeds) the limit; the last value if there is
-  // none. `total` becomes the cumulative weight of the returned value.
+  // The first value whose cumulative weight reaches (or, if `exceeds`, exceeds) the limit; the last value if no
+  // cumulative weight does. `total` receives the cumulative weight of the returned value.
   template <bool exceeds> __device__ __forceinline__ int first(double limit, double& total) const {
     constexpr int lanes = G::across;
     const int lane = team.rank() % lanes;

@@ -41,7 +41,7 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > plan.tiles) return;
   const int row = plan.limits[tile];
-  int low = 0, high = tile;  // the first tile before which as many segments end
+  int low = 0, high = tile;  // finds the first tile with the same number of earlier ends
   if (tile > 0 && plan.limits[tile - 1] < row) low = tile;
   while (low < high) {
     const int middle = (low + high) / 2;

@@ -1,8 +1,8 @@
 // Reductions of segments, balanced by values: every tile has the same number of values, whatever the lengths of the
-// segments. A lane reduces VT consecutive values. It keeps a partial result for each segment that ends among them; the
-// state of the values after the last end is its carry. The carry joins the next result: in the warp, then in the block,
-// then across tiles (the spine). States are joined in order, at positions that depend on the tiles only, so every run
-// returns the same bits. No neutral value is needed.
+// segments. A lane reduces VT consecutive values. The lane keeps a partial result for each segment that ends among
+// these values; the state of the values after the last end is the carry of the lane. Each carry is joined to the next
+// result: first within the warp, then within the block, then across tiles (the spine). States are joined in order, at
+// positions that depend on the tiles only, so every run returns the same bits. The operation needs no neutral element.
 #pragma once
 #include <kernops/cuda/segments/spine.cuh>
 
@@ -22,9 +22,9 @@ template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPl
   return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 
-// For members 0, 1, .. of a group (lanes or warps), bit m of `ended` says that a segment ends in member m, and of
-// `full` that one ends with the last value of m, so that m has no carry. Returns the first member whose carry joins the
-// first result of member n, or n if there is none.
+// The members 0, 1, .. of a group are lanes or warps. Bit m of `ended` is set if a segment ends in member m; bit m of
+// `full` is set if a segment ends with the last value of member m, so that this member has no carry. Returns the first
+// member whose carry is joined to the first result of member n, or n if no carry is.
 __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
   const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
   const int last = before ? 31 - __clz(before) : 0;

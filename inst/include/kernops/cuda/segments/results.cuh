@@ -34,7 +34,7 @@ template <class F> __device__ void each_result(const ResultsJob& job, F f) {
   KERNOPS_RESULTS(kernops_mean) {                                                                               \
     kernops::each_result(job, [&](double& out, const double* sum, const double* mass) { out = *sum / *mass; }); \
   }                                                                                                             \
-  /* of sums of squares; about an infinite mean there is no variance, which sums without NaN do not tell */     \
+  /* `out` holds sums of squares; mean - mean makes the variance about an infinite mean NaN */                  \
   KERNOPS_RESULTS(kernops_variance) {                                                                           \
     kernops::each_result(job, [&](double& out, const double* mean, const double* mass) {                        \
       const double squares = out + (*mean - *mean);                                                             \

@@ -7,7 +7,8 @@
 //   its values in this chunk, and `rest` more values;
 //   `chunks` whole chunks, which begin `width` values behind chunks of earlier threads;
 //   the first values of the chunk that begins `width` values behind the thread's own.
-// Two rings in shared memory hold width + step values, so that each value is read once, and the states of chunks.
+// Shared memory has two ring buffers. One holds width + step values, so that each value is read from global memory
+// once; the other one holds the states of chunks.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/segments/roll_chunks.cuh>
@@ -16,8 +17,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Late is Op for values that arrive from last to first. VT is odd, so that the chunks of lanes begin in different banks
-// of shared memory.
+// Late is the operation Op for values that arrive in reverse order. VT is odd, so that the chunks of lanes begin in
+// different banks of shared memory.
 template <class Op, class Late, class V, class Stored, int VT, bool by_count> struct RollTile {
   using State = typename Op::State;
   using Result = typename Stored::Type;
@@ -26,7 +27,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
   RollChunks<Op> states;
   V* const ring;
   const V* const x;
-  const int room, chunk;  // number of values in the ring; index of the thread's first value in the step
+  const int room, chunk;  // room: number of values in the ring; chunk: index of the thread's first value in the step
   int head = 0;           // ring position of the first value of the step
 
   __device__ __forceinline__ RollTile(const RollRun& job, double* memory)
@@ -66,7 +67,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     return s;
   }
 
-  // suffix[k] is the state from value k of the chunk to `rest` values after the chunk.
+  // Computes suffix[k], the state of the values from value k of the chunk to the `rest` values after the chunk.
   __device__ __forceinline__ void join_late(long long first, State (&suffix)[VT]) const {
     const V* const v = ring + place(chunk);
     int k = VT - 1 + job.rest;
@@ -77,7 +78,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     for (int k = VT - 2; k >= 0; --k) suffix[k] = s = Late::add(s, v[k], first + k);
   }
 
-  // Joins each suffix, the chunks between, and the early values one after another.
+  // Computes the result of each window that begins in the thread's chunk: joins the suffix, the whole chunks in
+  // between, and the first values of the last chunk.
   __device__ __forceinline__ void write(long long first, const State (&suffix)[VT]) const {
     const V* const v = ring + place(job.width + chunk);
     bool has = job.chunks > 0;
@@ -91,7 +93,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // Writes the results of a step from window n on; the step has at least `count` windows.
+  // Writes the results of a step whose first window is n; `count` windows remain.
   __device__ __forceinline__ void give(int n, int count) const {
     const int centre = n + int(job.left);
     if (job.run.order) {
@@ -106,7 +108,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // Loads the values of the first step, and computes the states of the chunks before it.
+  // Loads the values of the first step, and computes the states of the whole chunks that its windows contain.
   __device__ __forceinline__ void begin(int n) {
     for (int k = threadIdx.x; k < room; k += blockDim.x) put(k, value(n + k));
     __syncthreads();

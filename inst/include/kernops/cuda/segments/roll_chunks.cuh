@@ -1,7 +1,7 @@
-// The states of chunks of values between the ends of windows of one length (cuda/segments/roll.cuh), in a ring.
-// Neighbouring chunks form a group; its size is the largest power of two that a window contains, at most a warp. A
-// window joins the last chunks of one group, the whole groups in between, and the first chunks of another group. If a
-// group is a warp, the lanes of a warp join the whole groups together.
+// The states of the whole chunks that windows of one length contain (cuda/segments/roll.cuh), in a ring buffer.
+// Neighbouring chunks form a group. The number of chunks in a group is the largest power of two that fits into a
+// window, at most 32, a warp. A window joins the last chunks of one group, the whole groups in between, and the first
+// chunks of another group. If a group has 32 chunks, the lanes of a warp join the whole groups together.
 #pragma once
 #include <kernops/cuda/segments/roll_windows.cuh>
 
@@ -12,7 +12,7 @@ template <class Op> struct RollChunks {
   using State = typename Op::State;
   const RollRun& job;
   State* const early;  // for each thread: the state of its group from the first chunk to the thread's chunk
-  State* const late;   // for each place of the ring: the state of the group from this chunk to its last one
+  State* const late;   // for each place of the ring: the state of the group from this chunk to the last chunk
   int head = 0;        // the place of the first thread's chunk in this step
 
   __device__ __forceinline__ RollChunks(const RollRun& job, void* memory)
@@ -39,7 +39,7 @@ template <class Op> struct RollChunks {
     early[n] = s, late[place(n)] = t;
   }
 
-  // The state of the `chunks` chunks before chunk n, which this thread owns.
+  // The state of the job.chunks chunks before chunk n. This thread owns chunk n.
   __device__ __forceinline__ State between(int n) const {
     const int first = n - job.chunks, begin = first >> job.group_bits, end = (n - 1) >> job.group_bits;
     State s = late[place(first)];

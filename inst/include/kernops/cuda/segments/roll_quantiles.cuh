@@ -1,14 +1,14 @@
 // Quantiles of windows of any lengths by a wavelet matrix (Claude and Navarro 2012), in time proportional to the number
 // of bits of a key:
 //
-//   kernops_quantile_keys     stores the keys of the values, whose order is that of the values
-//   kernops_quantile_digits   one level: a bit for each key whose digit is 0; counts them by block
+//   kernops_quantile_keys     stores a key for each value; keys have the same order as values
+//   kernops_quantile_digits   one level: sets a bit for each key with digit 0; counts these bits by block
 //   kernops_quantile_blocks   the number of zeros before each block
 //   kernops_quantile_move     stores the number of zeros before each word; keys with digit 0 go before the others
 //   kernops_quantile_windows  descends the levels for each window
 //
-// Levels go from the highest digit to the lowest. A range of keys with the same higher digits is contiguous in each
-// level, so that its zeros and ones are ranges of the next level.
+// Levels go from the highest digit to the lowest. In each level, the keys of a window with the same higher digits form
+// a contiguous range. The keys of this range with digit 0, and the keys with digit 1, are ranges of the next level.
 #pragma once
 #include <kernops/quantile_positions.h>
 #include <kernops/cuda/segments/roll_windows.cuh>
@@ -93,7 +93,7 @@ template <class V, class Stored> struct RollQuantiles {
     ones = {all + range.first - part.first, all + range.end - part.end};
     return part;
   }
-  // The number of keys of the range below `limit`.
+  // The number of keys in the range that are below `limit`.
   static __device__ __forceinline__ int below(const QuantileRun& job, Range range, Key limit) {
     int count = 0;
     for (int level = 0; level < levels && range.size() > 0; ++level) {
@@ -105,7 +105,7 @@ template <class V, class Stored> struct RollQuantiles {
     }
     return count;
   }
-  // Number k of the keys of the range, in order.
+  // The value of the k-th smallest key of the range; k counts from 0.
   static __device__ __forceinline__ double value(const QuantileRun& job, Range range, int k) {
     Key key = 0;
     for (int level = 0; level < levels; ++level) {

@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Calls give(n, row, from, to, counts) for some neighbouring values of each warp: value n of segment `row` has the
-// window of values from .. to - 1, which has a result if it `counts`.
+// Each warp calls give(n, row, from, to, counts) for some neighbouring values. Value n belongs to segment `row`, and
+// its window consists of the values from .. to - 1; if `counts` is true, the window has a result.
 template <class Give> __device__ __forceinline__ void each_window(const RollRun& job, Give give) {
   const SegmentPlan& plan = job.run.plan;
   const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, last = job.first + job.count;

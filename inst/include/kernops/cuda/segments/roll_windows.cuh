@@ -1,6 +1,7 @@
-// Windows of any lengths, each reduced separately in time proportional to the logarithm of its length: level 0 stores
-// the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last from as
-// few nodes as possible, so that the order of values is kept and results do not depend on other windows.
+// Windows of any lengths; each window is reduced separately, in time proportional to the logarithm of its length. Each
+// node of level 0 stores the state of 8 values, and each node of a higher level joins two nodes. A window is joined
+// from as few nodes as possible, from its first value to its last one, so that the order of values is kept and results
+// do not depend on other windows.
 #pragma once
 #include <kernops/cuda/segments/roll_ranges.cuh>
 
@@ -30,8 +31,8 @@ struct Gaps {
   static KERNOPS_FN bool is_empty(State) { return false; }
 };
 
-// The result of a window of a given number of values of a segment that begins at value `begin`; a mean divides the sum
-// by the count.
+// The result of a window of `count` values with state s; `begin` is the first value of its segment. A mean divides the
+// sum by the count.
 template <class Op, bool by_count>
 __device__ __forceinline__ double roll_result(const RollRun& job, const typename Op::State& s, long long begin,
                                               int count) {
@@ -119,7 +120,7 @@ template <class V> __device__ void roll_gather(const RollRun& job) {
   to[n] = value_at<V>(job.run, blockIdx.y, job.run.order[job.run.first + n]);
 }
 
-// True if one of the values is NA.
+// Sets *job.found to 1 if one of the values is NA.
 template <class V> __device__ void roll_find_gap(const RollRun& job) {
   const V* const x = static_cast<const V*>(job.x) + blockIdx.y * job.x_column;
   for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < job.run.plan.count; n += gridDim.x * blockDim.x)

@@ -1,6 +1,6 @@
 // Scans of segments in one pass, balanced by values as in cuda/segments/reduce.cuh. A block loads a tile, folds the
-// values of each lane, obtains the part of earlier tiles (cuda/segments/look_back.cuh), and folds its values again from
-// that part on.
+// values of each lane, obtains the part of earlier tiles (cuda/segments/look_back.cuh), and folds the values again,
+// starting from this part.
 //
 // A reversed scan is cut at the beginning of segments. Parts are joined at positions that depend on the tiles alone, so
 // every run returns the same bits.
@@ -25,11 +25,11 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
   using State = typename Op::State;
   using Part = ScanPart<Op>;
   using V = typename Shape::V;
-  // Blocks wait for each other, which requires many resident blocks: kernels with small states use 64 registers per
-  // thread.
+  // Blocks wait for earlier blocks, and many resident blocks hide this latency: kernels with small states use 64
+  // registers per thread.
   static constexpr int threads = 32 * warps, resident = sizeof(State) > 8 ? 1 : 1024 / threads;
 
-  // Joins value x, number i of the scan, to the values before it, if there are any.
+  // Joins value x, the i-th value of the lane, to the state s of the values before x, or begins a new state if `none`.
   static __device__ __forceinline__ State next(const ScanRun& job, const Lane& lane, int i, V x, const State& s,
                                                bool none) {
     const long long n = job.run.first + lane.first + Lane::number(i);

@@ -30,8 +30,8 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
   static constexpr int loading = Turn<V, VT>::room * sizeof(V), storing = Turn<Result, VT>::room * sizeof(Result);
   static constexpr int room = loading > storing ? loading : storing;
 
-  // For each value of a lane, bits for the end of a segment and for a cut of the scan after the value. The scan
-  // processes value k as number i = number(k).
+  // Two bits for each value of a lane: whether a segment ends with the value, and whether the scan is cut after the
+  // value. In the order of the scan, value k is number i = number(k).
   struct Lane {
     unsigned ends, cuts;
     int first;  // the position of value 0
@@ -55,8 +55,8 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     return edge > 0 && edge < job.run.plan.count && !ends_at(job.run.plan, edge - 1);
   }
 
-  // Values stay in shared memory, those of each lane contiguous, because registers are scarce while a tile waits for
-  // other tiles.
+  // Values stay in shared memory, because registers are scarce while a tile waits for other tiles. The values of each
+  // lane are contiguous.
   static __device__ __forceinline__ Lane load(const ScanRun& job, void* memory) {
     const SegmentPlan& plan = job.run.plan;
     const int first = warp_first(job);

@@ -9,7 +9,7 @@
 //
 // A Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh):
 //
-//   placed, apart                true if items keep their positions, and if NA and NaN are distinguished
+//   placed, apart                true if items contain their positions; true if NA and NaN are distinguished
 //   whole(job, piece, items)     computes the results of the segments of a piece, with all threads of a block
 //   store(job, position, item)   stores the result of one item of a long segment, or
 //   whole_long(job, segment, begin, length, items)   computes the results of a long segment, with all of its blocks

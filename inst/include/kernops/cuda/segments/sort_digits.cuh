@@ -1,5 +1,5 @@
-// Sorts of long segments, all at once, by one stable pass for each digit of the keys, from the lowest (Adinets and
-// Merrill 2022):
+// Sorts all long segments at once, by one stable pass for each digit of the keys, from the lowest digit to the highest
+// (Adinets and Merrill 2022):
 //
 //   kernops_sort_count    stores the items, and counts each digit of the keys of each segment
 //   kernops_sort_begins   computes where the keys with each digit begin
@@ -26,7 +26,7 @@ template <class V, class Finish> struct DigitSort {
                        passes = sizeof(Key);
   using Ranks = DigitRanks<threads, VT>;
 
-  // The counts of the digits of a segment, which are later replaced by the begins.
+  // The counts of the digits of a segment, which begins() replaces by the positions where the digits begin.
   static __device__ __forceinline__ unsigned* counts(const SortRun& job, int segment, int pass) {
     return job.digits.counts + ((long long)segment * passes + pass) * digit_count;
   }
@@ -70,7 +70,7 @@ template <class V, class Finish> struct DigitSort {
     }
   }
 
-  // Computes the begins; one block for each pass of each segment, with one thread per digit.
+  // Computes the position where each digit begins; one block for each pass of each segment, with one thread per digit.
   static __device__ __forceinline__ void begins(const SortRun& job) {
     __shared__ unsigned of_lanes[digit_count / 32];
     unsigned* const here = job.digits.counts + (long long)blockIdx.x * digit_count;

@@ -1,5 +1,5 @@
-// Keys of values: unsigned numbers in the order of the sort, NA and NaN included; and the sort items, which contain a
-// key.
+// The keys of values, which are unsigned numbers in the order of the sort (NA and NaN have keys, too), and the items
+// that are sorted, which contain a key.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 #include <kernops/jobs/device_sorts.h>
@@ -63,7 +63,7 @@ template <class T> struct Keyed {
   }
 };
 
-// ---- items of a piece: a key after the number of its segment, and perhaps before its place in the piece
+// ---- items of a piece: the number of a segment, a key and, if `placed`, the position in the piece
 
 template <class Key, bool placed> struct SortItem {
   Key key;
@@ -100,7 +100,7 @@ template <class Key, bool placed> __device__ __forceinline__ int place_of(const 
   return int(item.place);
 }
 
-// ---- items of one long segment: a key, and perhaps the place in the segment
+// ---- items of one long segment: a key and, if `placed`, the position in the segment
 
 template <class Key> struct PlacedKey {
   Key key;

@@ -1,5 +1,5 @@
-// Sorting of short segments that are contiguous in shared memory: each in the registers of a thread or of some lanes of
-// a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
+// Sorting of short segments that are contiguous in shared memory. Each segment is sorted in the registers of a thread
+// or of some lanes of a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_keys.cuh>

@@ -1,4 +1,4 @@
-// Results of sorted values: the values, their rows, their ranks, or the first ones of each segment.
+// Results of sorted values: the values, their rows, their ranks, or the first values of each segment.
 #pragma once
 #include <kernops/cuda/segments/ordered.cuh>
 
@@ -77,7 +77,7 @@ struct SortedRanks : BySegment<SortedRanks> {
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {
     return ItemByItem<SortedRanks>::key<V>(job, row);
   }
-  // Ties occupy positions `begin` to `end` - 1 of the segment; this value is number k.
+  // The rank of value k of a segment. The values at positions `begin` to `end` - 1 are tied with value k.
   static __device__ __forceinline__ double rank(int ties, int begin, int end, int k) {
     if (ties == 0) return (begin + 1 + end) / 2.0;
     return ties == 1 ? k + 1 : ties == 2 ? begin + end - k : ties == 3 ? begin + 1 : end;

@@ -1,4 +1,4 @@
-// The spine completes the first segment that ends in a tile by the carries of earlier tiles (cuda/segments/reduce.cuh).
+// The spine joins the carries of earlier tiles to the first segment that ends in a tile (cuda/segments/reduce.cuh).
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 
@@ -36,8 +36,9 @@ template <class Op> struct Carried {
   }
 };
 
-// The spine: completes the first segment that ends in each tile by the carries of earlier tiles. Carry n belongs to
-// tile n - 1, and carry 0 is the part before the first tile; index `tiles` receives the part after the last tile.
+// The spine: for each tile, joins the carries of earlier tiles to the first segment that ends in the tile. Carry n
+// belongs to tile n - 1, and carry 0 is the part before the first tile; index `tiles` receives the part after the last
+// tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
   const SegmentRun& job;
@@ -73,7 +74,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return run;
   }
 
-  // Joins a long run with all threads of the block, one thread per group.
+  // Joins a long run of tiles with all threads of the block, one thread per group.
   __device__ __forceinline__ Carried<Op> joined_by_all(int from, int to) const {
     __shared__ State parts[threads];
     Carried<Op> run = before(from);

@@ -25,7 +25,7 @@ template <int threads> struct Team {
     __syncthreads();
     return rank() == 0;
   }
-  // True for one thread, or one warp, of the team, which runs sequential loops over values.
+  // True for the thread or the warp of the team that runs sequential loops over values.
   static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 

@@ -17,8 +17,9 @@ __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, in
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// Calls f(k, m, at, row) for each existing value of the warp, the k-th of this lane: its number m, its position `at`
-// and, if `rows`, its segment. A lane has `quad` neighbouring values, then the next `quad` further on.
+// Calls f(k, m, at, row) for each existing value of the warp: value k of this lane has the number m, the position `at`
+// and, if `rows` is true, the segment `row`. A lane has groups of `quad` neighbouring values; the lanes of a warp have
+// neighbouring groups.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;
@@ -75,15 +76,15 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// The user's values for the segment that ends in `row`.
+// The user's values for segment `row` of the plan.
 struct Given {
   const SegmentRun& job;
   int column, row;
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane;
-// their loads are independent, so that many loads are in flight at a time.
+// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane. The
+// loads of these values are independent, so that many loads are in flight at a time.
 template <class Kind, class T, int VT, class At>
 __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);

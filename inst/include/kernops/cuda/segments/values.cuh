@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The sum over the lower lanes of the warp.
+// The exclusive prefix sum over the lanes of the warp.
 template <class N> __device__ __forceinline__ N sum_below(N mine) {
   N sum = mine;
   KERNOPS_UNROLL
@@ -54,7 +54,7 @@ template <class T> struct Contiguous {
           const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
           KERNOPS_EACH(e, quad) v[k + e] = some.v[e];
         }
-      } else {  // an arbitrary value is loaded beyond the last value: no segment ends after it
+      } else {  // beyond the last value, an arbitrary value is loaded: no segment ends there
         KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }

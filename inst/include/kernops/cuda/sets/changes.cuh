@@ -19,8 +19,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetChanges {
       if (threadIdx.x == 0) Slopes::run_once(job.theta, *reinterpret_cast<typename Slopes::Once*>(once()));
   }
 
-  // L^-1 dK u for each parameter, as rows of the matrix; u contains the contrast of the set, and becomes the row of
-  // L^-1.
+  // Row row(p) of the matrix holds L^-1 dK u for parameter p; solve() computes these rows. Before solve(), u is the
+  // contrast of the set (SetMatrix::contrast()); solve() replaces u by the last row of L^-1.
   __device__ int row(int p) const { return set_.matrix.size + job_.columns + p; }
   __device__ void solve() const {
     put();

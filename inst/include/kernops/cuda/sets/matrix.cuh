@@ -14,7 +14,7 @@ KERNOPS_FN float inverse_root(float x) { return ::rsqrtf(x); }
 template <class T> KERNOPS_FN T inverse_root(T x) { return 1 / sqrt(x); }
 #endif
 
-// Loads four numbers of shared memory, 16 bytes at a time.
+// Loads four numbers from shared memory, 16 bytes at a time.
 KERNOPS_FN void load_four(const double* from, double (&x)[4]) {
   const double2* pairs = reinterpret_cast<const double2*>(from);
   const double2 low = pairs[0], high = pairs[1];
@@ -25,11 +25,11 @@ KERNOPS_FN void load_four(const float* from, float (&x)[4]) {
   x[0] = all.x, x[1] = all.y, x[2] = all.z, x[3] = all.w;
 }
 
-// A 4 x 4 diagonal block of a Cholesky factor, with the inverse of its diagonal.
+// A 4 x 4 diagonal block of a Cholesky factor, which stores the inverses of the diagonal entries.
 template <class T> struct SetCorner {
   T at[4][4];
 
-  // Factors the block; the factor is NaN if it does not exist.
+  // Factors the block; the entries of the factor become NaN if there is no factor.
   KERNOPS_FN void factor() {
     KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
@@ -39,14 +39,14 @@ template <class T> struct SetCorner {
       }
     }
   }
-  // Replaces four entries of a row X by those of X L'^-1.
+  // Replaces x, four entries of a row of X, by the entries of X L'^-1.
   KERNOPS_FN void divide(T (&x)[4]) const {
     KERNOPS_EACH(c, 4) {
       KERNOPS_EACH(k, c) x[c] = fma(-at[c][k], x[k], x[c]);
       x[c] *= at[c][c];
     }
   }
-  // Replaces x by a row of X L^-1.
+  // Replaces x, four entries of a row of X, by the entries of X L^-1.
   KERNOPS_FN void divide_transposed(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 3; c >= 0; --c) {
@@ -81,7 +81,7 @@ template <class T, bool split> struct SetMatrix {
   SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, as if stored
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // of a virtual row 0
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
@@ -91,7 +91,7 @@ template <class T, bool split> struct SetMatrix {
   KERNOPS_FN void store(int j, int a, const T (&x)[4]) const {
     KERNOPS_EACH(c, 4) panel(j)[c * height(j) + a] = x[c];
   }
-  // Rows 4j .. 4j + 3 of a column of an earlier panel.
+  // Loads rows 4j .. 4j + 3 of a column of an earlier panel.
   KERNOPS_FN static void load_rows(const T* column, int j, T (&x)[4]) { load_four(column + 4 * j, x); }
   KERNOPS_FN SetCorner<T> corner(int j) const {
     SetCorner<T> some;
@@ -108,7 +108,7 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // Panel j of row a, minus the contributions of earlier panels.
+  // Computes panel j of row a minus the contributions of earlier panels.
   KERNOPS_FN void reduced(int j, int a, T (&x)[4]) const {
     load(j, a, x);
     for (int i = 0; i < j; ++i) {
@@ -122,8 +122,9 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // Replaces K by L, and rows of right-hand sides before row `end` by X L'^-1. The first thread writes a corner after
-  // all threads have read it, and no thread reads it again before the next barrier.
+  // Replaces K by L, and X by X L'^-1, where X consists of the rows of right-hand sides before row `end`. The first
+  // thread writes a diagonal block after all threads have read this block, and no thread reads the block again before
+  // the next barrier.
   __device__ void factor(int end) const {
     T x[4];
     for (int j = 0; 4 * j < size; ++j) {
@@ -138,21 +139,22 @@ template <class T, bool split> struct SetMatrix {
     __syncthreads();
   }
 
-  // Solves for rows begin .. end only, with L already computed. Each thread works independently.
+  // Replaces only the right-hand sides in rows begin .. end - 1, after factor() has computed L. Threads work
+  // independently of each other.
   __device__ void solve(int begin, int end) const {
     T x[4];
     for (int a = begin + threadIdx.x; a < end; a += blockDim.x)
       for (int j = 0; 4 * j < size; ++j) reduced(j, a, x), corner(j).divide(x), store(j, a, x);
   }
 
-  // Computes the last row of L^-1 divided by its last entry: 1 for the point, and minus the weights that its neighbours
-  // have in its conditional mean.
+  // Computes the last row of L^-1 divided by the last entry of this row: 1 for the point of the set and, for each
+  // neighbour, minus its weight in the conditional mean of the point.
   __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
     solve_transposed(u);
   }
 
-  // Computes L'^-1 u, with the last diagonal entry of L replaced by 1.
+  // Computes L'^-1 u as if the last diagonal entry of L were 1.
   __device__ void solve_transposed(T* u) const {
     for (int j = size / 4 - 1; j >= 0; --j) {
       __syncthreads();
@@ -174,7 +176,7 @@ template <class T, bool split> struct SetMatrix {
 
   KERNOPS_FN T inverse_sd() const { return element(size - 1, size - 1); }
 
-  // sum_{k<last} a_k b_k + a_last b_last / 2, for two rows.
+  // Returns sum_{k<last} a_k b_k + a_last b_last / 2 for rows a and b.
   KERNOPS_FN T half_last(int a, int b) const {
     T sum = T(-0.5) * element(a, size - 1) * element(b, size - 1);
     for (int j = 0; 4 * j < size; ++j) {

@@ -1,4 +1,5 @@
-// Processes one set at a time: the threads of a block factor its covariance, from which all results are computed.
+// Processes one set at a time: the threads of a block factor the covariance of the set. All results are computed from
+// the factor.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/sets/matrix.cuh>
@@ -26,7 +27,7 @@ template <class T, class Covariance> class DeviceSet {
     matrix.factor(size + job_.columns);
   }
 
-  int pad = 0;  // rows of a unit matrix before those of the points
+  int pad = 0;  // number of rows of a unit matrix that precede the rows of the points
   SetMembers members{};
   SetMatrix<T, Covariance::split> matrix;
 

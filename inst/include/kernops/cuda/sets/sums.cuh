@@ -25,7 +25,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
     for (int n = threadIdx.x; n < job.sums(); n += blockDim.x) sums_[n] = 0;
   }
 
-  // Each thread accumulates its sums over successive sets.
+  // Processes the sets of a block one after another; each thread accumulates some of the sums.
   __device__ void run() {
     const int block = job_.first_block + blockIdx.x;
     const long long first = (long long)block * job_.chunk;
@@ -44,7 +44,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
  private:
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
-  // Inner products of rows of slopes with rows of values and slopes, by half_last().
+  // The result of half_last() for row p of the slopes and a row of the values or of the slopes.
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {
@@ -58,7 +58,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
     __syncthreads();
   }
 
-  // The term of the set in sum n, with products in doubles.
+  // Returns the term that the set contributes to sum n; products are computed in doubles.
   __device__ double term(int n) const {
     const int rows = 1 + job_.products(), p = n / rows - 1, place = n % rows;
     if (n == 0) return -2 * log(set_.matrix.inverse_sd());
@@ -85,7 +85,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
   const DeviceSetChanges<T, Covariance, Slopes> changes_;
 };
 
-// One block per sum: joins the parts of all blocks in an order that depends only on their number.
+// Adds up the parts of all blocks for each sum, in an order that depends only on the number of blocks; one block per
+// sum.
 template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
   __shared__ double sums[set_total_threads];
   const double* parts = job.parts + (long long)blockIdx.x * job.blocks;

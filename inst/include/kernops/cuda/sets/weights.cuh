@@ -38,7 +38,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetWeights {
     }
   }
 
-  // Row number n of a set: weights are u times `scale`.
+  // Writes row n of the results of a set; the weights are u times `scale`.
   __device__ void put_row(long long set, int n, double scale, double sd) const {
     const long long row = set * (1 + Slopes::size) + n;
     for (int k = threadIdx.x; k < job_.m; k += blockDim.x)

@@ -4,7 +4,7 @@
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
 //   entry(x, y, z, o)    one term, from one entry of each vector and the values shared by all pairs
-//   Atom                 the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
+//   Atom                 the kind of multiplication: Plain, Doubles, Floats, Halves, Warpgroups
 //   scaled               true if put_scaled() has written the vectors
 //   summed               true if a weighted sum adds the vectors of the columns
 #pragma once
@@ -15,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Contracts by tensor cores; if a sum of the tile is not finite, contracts the tile again term by term.
+// Computes contractions with tensor cores; if a sum of the tile is not finite, contracts the tile again term by term.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;
@@ -106,8 +106,8 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   Contract first;
   Others others;
 
-  // If there are several contractions, run() loads their rows one after another, because registers hold the rows of one
-  // contraction only.
+  // If there are several contractions, run() loads the rows of each contraction just before their use, because
+  // registers hold the rows of one contraction only.
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
     if (count == 1) first.begin(at, rows);
   }
@@ -135,7 +135,7 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   }
 };
 
-// The contraction of a tile, whose sums are stored in shared memory.
+// A contraction whose sums for a tile are stored in shared memory.
 template <class T, class L> struct InShared {
   const T* values;
   template <int some> __device__ __forceinline__ auto part(int n) const {
@@ -151,7 +151,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// The contraction of a tile, whose sums are computed part by part as they are read.
+// A contraction whose sums for a tile are not stored: part() computes the sums that it returns.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

@@ -9,7 +9,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Large angles are detected for some of a thread's pairs together; these pairs are computed again in a separate branch.
+// Evaluates some pairs of a thread together. If one of their sines or cosines has a large argument, all of these pairs
+// are evaluated again in a separate branch.
 template <class Pairs, int rows, int columns> struct TurningPairs {
   typename Pairs::F f[rows][columns][1];
   typename Pairs::W w[rows][columns][1];
@@ -28,7 +29,7 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
       X x[rows];
       Y y[columns];
       Part part;
-    } given{o, {}, {}, part};  // in memory, because a function call requires addresses
+    } given{o, {}, {}, part};  // copies in memory, because a function call requires addresses
     KERNOPS_EACH(r, rows) given.x[r] = x[r];
     KERNOPS_EACH(n, columns) given.y[n] = y[n];
     TurningPairs again;
@@ -44,8 +45,8 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
   }
 };
 
-// Computes the values of a thread's pairs, a few of its columns at a time, and calls take(r, n, f, w, count) for groups
-// of columns from n on with row r.
+// Evaluates the pairs of a thread, a few columns at a time, and calls take(r, n, f, w, count) for each group of pairs:
+// row r of the thread with its columns from number n on, of which the first `count` exist.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {
@@ -81,7 +82,7 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   }
 }
 
-// The values of the rows of a thread's pairs: the rows of its accumulators (`in_place`), or a single row.
+// The values of the rows that a thread processes: the rows of its accumulators (`in_place`), or a single row.
 template <class Formula, class L, bool in_place = Formula::in_place> struct OwnRows {
   using T = typename Formula::T;
   static constexpr int count = in_place ? OwnPairs<L>::rows : 1;
@@ -97,7 +98,8 @@ template <class Formula, class L, bool in_place = Formula::in_place> struct OwnR
   }
 };
 
-// Calls take(f, w, first column, count) for each group of the pairs of a thread's row with a tile.
+// Evaluates the pairs of a thread's row with the columns of a tile, and calls take(f, w, first column, count) for each
+// group of pairs.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Take>
 __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                          T* shared, Take take) {
@@ -138,7 +140,8 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
   }
 }
 
-// Calls take(r, column of the tile, f, w, count) for each group of a thread's pairs with a tile.
+// Evaluates the pairs of a thread in a tile, and calls take(r, first column within the tile, f, w, count) for each
+// group of pairs.
 template <bool in_place, class Pairs, class L, int group, class T, class O, class X, class Values, class Kept,
           class Take>
 __device__ __forceinline__ void each_pair(const TilePlace<T>& at, const O& o, const X& x, const Values& values,

@@ -1,7 +1,8 @@
 // The k nearest columns of each row, or the columns with the smallest inner products. Tensor cores compute lower bounds
 // (cuda/wide/nearest_points.cuh), and each row lists the columns with the smallest bounds. Exact distances are computed
-// for listed columns whose bounds do not exceed the upper bound of the k-th distance. If no bound of a full list
-// exceeds this limit, the list may lack columns: the host then tries bounds of more bits, then other kernels.
+// for listed columns whose lower bounds do not exceed the limit, an upper bound of the k-th smallest distance. If all
+// bounds of a full list are within the limit, the list may lack near columns: the host then tries bounds of more bits,
+// and finally other kernels.
 //
 // The generated text has a struct of constants:
 //   size, k, listed          entries of the vectors, columns of the result, columns of a list
@@ -18,11 +19,11 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A block's tile of rows, 32 for each of 4 warps, and the columns of a split, tile by tile.
+// Compares a block's tile of rows, 32 for each of 4 warps, with the columns of a split, tile by tile.
 template <class Nearest> struct NearestTiles {
   using Bounds = BoundsOf<Nearest>;
   static constexpr int threads = 128, chunks = Bounds::chunks, chunk = nearest_tile * 16;
-  // If rows have few chunks, the rows stay in registers, and not the sums of all columns.
+  // Registers hold the rows if rows have few chunks; otherwise registers hold the sums of all columns of a tile.
   static constexpr bool whole = chunks <= 2;
   static constexpr int groups = whole ? 2 : nearest_tile / 8, at_once = whole ? chunks : 1;
   using Products = NearestProducts<Nearest::size, Nearest::parts, groups>;
@@ -46,7 +47,8 @@ template <class Nearest> struct NearestTiles {
         step(job.stride % tiles),
         lists(job, shared.lists) {}
   static __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; }
-  // Successive tiles are far apart: if successive columns came nearer and nearer, every column would join the lists.
+  // Successive tiles are far apart, because every column would join the list of a row if successive columns came nearer
+  // and nearer to this row.
   __device__ __forceinline__ int tile_after(int tile) const {
     const int next = tile + step;
     return next < tiles ? next : next - tiles;
@@ -59,7 +61,8 @@ template <class Nearest> struct NearestTiles {
       send(to + unit_of_column<nearest_tile>(0, p, u) * 4,
            points.halves + ((first + p) * (long long)chunks + c) * 16 + u * 4, 16);
   }
-  // Loads chunks of a tile of columns from chunk c on and, unless they stay in registers, of the rows.
+  // Loads chunks of a tile of columns from chunk c on, and the same chunks of the rows unless the rows stay in
+  // registers.
   __device__ __forceinline__ void send_columns(int turn, int tile, int c) const {
     if (turn >= tiles) return;
     const int first = first_column + tile * nearest_tile, to = (turn * (chunks / at_once) + c) % 2;

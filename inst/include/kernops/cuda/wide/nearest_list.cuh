@@ -9,7 +9,8 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// A column and its number, one per lane. Among equal numbers, the first column is the nearest.
+// Each lane holds a column and its `number`, a distance or a bound. The column with the smallest number is the nearest;
+// among columns with equal numbers, the first one.
 template <class T> struct OfLane {
   T number;
   int column;
@@ -39,7 +40,7 @@ template <class T> struct OfLane {
   }
 };
 
-// The nearest columns so far; lane l of a warp holds the columns l + 32 n.
+// The list of the nearest columns so far; lane l of a warp holds entries l + 32 n of the list.
 template <class T, int listed> struct NearestOfWarp {
   static constexpr int parts = listed / 32;
   OfLane<T> part[parts];
@@ -59,8 +60,8 @@ template <class T, int listed> struct NearestOfWarp {
       if (n / 32 == p) found = __shfl_sync(~0u, part[p].number, n % 32);
     return found;
   }
-  // Joins one column per lane: the nearest 32 of the new columns and the first part of the list become the first part,
-  // and the other 32 join the next part in the same way.
+  // Adds one new column per lane to the list. The nearest 32 among the new columns and the first part of the list
+  // become the first part; the other 32 are then merged with the next part in the same way.
   __device__ __forceinline__ void join(OfLane<T> some) {
     some.sort();
     join_sorted(some);

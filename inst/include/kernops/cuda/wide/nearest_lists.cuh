@@ -14,7 +14,8 @@ template <class Nearest> struct ListsOfWarp {
   using List = NearestOfWarp<float, Nearest::listed>;
   static constexpr int waiting = nearest_waiting;
 
-  // For each row: the upper limit of bounds, its squared length, and the number of buffered columns.
+  // For each row: the limit that a bound must not exceed, the squared length of the row, and the number of buffered
+  // columns.
   struct Shared {
     float limits[nearest_tile], squares[nearest_tile];
     int waiting[nearest_tile];
@@ -23,8 +24,8 @@ template <class Nearest> struct ListsOfWarp {
   Shared& shared;
   const int first_row;
   const float longest;
-  float limits[4];      // of the thread's rows
-  unsigned joined = 0;  // bits of the rows that have a list
+  float limits[4];      // negated limits of the thread's rows
+  unsigned joined = 0;  // one bit per row, set if the row has a list
 
   __device__ __forceinline__ ListsOfWarp(const NearestJob& job, Shared& shared)
       : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_column<Nearest>(job)) {
@@ -41,7 +42,8 @@ template <class Nearest> struct ListsOfWarp {
     __syncwarp();
     KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
-  // The limit of a row from the lists of other splits; it is loaded in advance.
+  // Returns the smallest limit of a row over all splits. Callers read this limit early, to hide the latency of the
+  // load.
   __device__ __forceinline__ unsigned limit_of_all() const {
     return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
   }
@@ -52,7 +54,7 @@ template <class Nearest> struct ListsOfWarp {
     read_limits();
   }
 
-  // Buffers the columns with small bounds; the buffer always has space for one group.
+  // Buffers the columns with small bounds. The buffer of a row always has space for the columns of one group.
   template <int groups, class Products>
   __device__ __forceinline__ void take(const Products& products, int first_column) {
     unsigned near = 0;
@@ -87,8 +89,8 @@ template <class Nearest> struct ListsOfWarp {
     list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
   }
 
-  // Joins the buffered columns of rows with at least `least` of them (full buffers, or at the end any) to the lists of
-  // these rows.
+  // For each row with at least `least` buffered columns, merges these columns into the list of the row. At the end,
+  // `least` is 0, so that no column stays in a buffer.
   __device__ __forceinline__ void join(int least) {
     __syncwarp();
     const bool joins = shared.waiting[threadIdx.x] >= least;
@@ -112,7 +114,7 @@ template <class Nearest> struct ListsOfWarp {
     }
     now.join(some);
     now.put(at);
-    // a column beyond the last one of the list is not in the list, even if its bound is infinite
+    // a column joins only if its bound is below the last bound of the list, so columns with infinite bounds never join
     const float last = now.at(Nearest::listed - 1),
                 wanted = Bounds::limit(now.at(Nearest::k - 1), shared.squares[row], longest);
     __syncwarp();

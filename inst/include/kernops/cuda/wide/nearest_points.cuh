@@ -1,13 +1,14 @@
 // Terms of the bounds of distances (cuda/wide/nearest.cuh): centred vectors as 16-bit numbers, which tensor cores
 // multiply, and the lengths of the vectors.
 //
-// All vectors are scaled so that the longest is between 2^14 and 2^15 long. With |x| and |y| as the scaled lengths, a
-// lower bound of half the squared distance of x and y is
+// All vectors are scaled so that the longest one has a length between 2^14 and 2^15. With the scaled lengths |x| and
+// |y|, a lower bound of half the squared distance of x and y is
 //   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
-// and a lower bound of -(x | y) is the same without 1/2, where rows and columns have separate scales and no centre. The
-// terms e |x|^2 + e |y|^2 cover the error of the inner product: numbers have 11 bits, or 22 in two parts; tensor cores
-// truncate, after each 16 products, bits below 2^-23 of the largest number; sums over chunks are rounded. s covers
-// numbers below 2^-14, which have fewer bits.
+// A lower bound of -(x | y) is the same expression without 1/2; rows and columns then have separate scales, and the
+// vectors are not centred. The terms e |x|^2 + e |y|^2 cover the error of the inner product: the 16-bit numbers have 11
+// significant bits, or 22 if they are split into two parts; after each 16 products, tensor cores truncate bits below
+// 2^-23 of the largest number; sums over chunks are rounded. The terms s(x) and s(y) cover entries below 2^-14, whose
+// 16-bit numbers have fewer bits.
 #pragma once
 #include <kernops/jobs/nearest.h>
 #include <kernops/cuda/wide/nearest_list.cuh>
@@ -25,16 +26,16 @@ template <int size, int parts, bool product> struct NearestBounds {
   template <class T> static __device__ __forceinline__ T slack(T squared) {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
-  // The term of a bound that belongs to a vector of the given squared length.
+  // The term of a bound for a vector with this squared length.
   static __device__ __forceinline__ double bound(double squared) {
     return ((product ? 0 : 0.5) - e) * squared - slack(squared);
   }
   static __device__ __forceinline__ float margin(float row, float column) {
     return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
   }
-  // The limit above which bounds of a row are too large, if `last` is the bound of the k-th nearest column. The bounds
-  // and the limit omit the row's own term. The error of `last` grows with the length of its column; near columns are
-  // hardly longer than the row, which limits this error.
+  // The limit of the bounds of a row: columns with larger bounds are not among the k nearest. `last` is the k-th
+  // smallest bound. The bounds and the limit omit the term of the row. The error of `last` grows with the length of its
+  // column; near columns are hardly longer than the row, which limits this error.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {
@@ -92,7 +93,7 @@ __device__ __forceinline__ const double* column_vector(const NearestJob& job, in
   return job.columns.items + column * (long long)padded<double>(Formula::column) + Nearest::column;
 }
 
-// Each warp processes one row or column; both are padded to whole tiles.
+// The row or column that a warp processes. Rows and columns are padded to whole tiles.
 template <class Formula, class Nearest> struct PointOfWarp {
   const NearestJob& job;
   bool is_row;
@@ -114,7 +115,7 @@ template <class Formula, class Nearest> struct PointOfWarp {
   }
 };
 
-// Computes the mean of the first rows; one block.
+// Computes the mean of the first 64 rows, in one block.
 template <class Formula, class Nearest> __device__ void find_centre(const NearestJob& job) {
   const int count = job.rows.count < 64 ? job.rows.count : 64;
   for (int e = threadIdx.x; e < Nearest::size; e += blockDim.x) {
@@ -139,8 +140,8 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
     atomicMax(reinterpret_cast<unsigned long long*>(longest), (unsigned long long)__double_as_longlong(sum));
 }
 
-// Writes the 16-bit numbers of each point: one warp per point, one lane per unit of 8 numbers. A chunk has four units
-// of the numbers, or two of large parts and two of small parts.
+// Writes the 16-bit numbers of each point: one warp per point, one lane per unit of 8 numbers. A chunk consists of four
+// units of numbers or, if numbers have two parts, of two units of large parts and two units of small parts.
 template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
   using Bounds = BoundsOf<Nearest>;
   constexpr int units = 4 / Nearest::parts;

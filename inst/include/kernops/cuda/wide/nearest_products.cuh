@@ -10,7 +10,7 @@ inline namespace KERNOPS_ISA {
 __device__ __forceinline__ int row_of_thread(int r) { return threadIdx.x / 32 * 32 + 8 * r + threadIdx.x % 32 / 4; }
 
 #ifdef __CUDA_ARCH__
-// Two units of 16 vectors of a chunk: of rows, or of two groups of 8 columns.
+// Two units of a chunk for 16 vectors, which are 16 rows or two groups of 8 columns.
 struct UnitsOfVectors {
   unsigned of[2][2];
   template <bool by_groups> __device__ __forceinline__ void get(const float* chunk, int first, int u) {
@@ -42,22 +42,24 @@ struct ChunkOfRows {
 };
 #endif
 
-// In each group of 8 columns, thread 4 i + j has columns 2 j and 2 j + 1. Sums start with the terms of the columns.
-// Sums of several chunks of two parts are kept separate, because tensor cores truncate bits.
+// In each group of 8 columns, thread 4 i + j has columns 2 j and 2 j + 1. The sum of a pair starts from the term of its
+// column in the bound. If numbers have two parts and vectors have several chunks, each chunk is summed separately and
+// then added by ordinary additions, because tensor cores truncate bits.
 template <int size, int parts, int groups> struct NearestProducts {
   static constexpr bool apart = parts == 2 && size > 16;
   float sum[2][groups][4];
 
   static __device__ __forceinline__ int column(int n, int e) { return 8 * n + threadIdx.x % 4 * 2 + e; }
 
-  // Starts the sums with the numbers of the columns; four numbers per pair of columns: the two columns, twice.
+  // Starts the sums with the terms of the columns; `of_columns` holds four numbers for each two columns: their terms,
+  // twice.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
     KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));
       KERNOPS_EACH(e, 4) sum[0][n][e] = sum[1][n][e] = both.v[e];
     }
   }
-  // The sums of a group; row r and column e are at 2 r + e.
+  // Copies the sums of a group to v; the sum of row r and column e becomes v[2 r + e].
   __device__ __forceinline__ void of_group(int group, float (&v)[8]) const {
     KERNOPS_EACH(n, groups) {
       if (n != group) continue;

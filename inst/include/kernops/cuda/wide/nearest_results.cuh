@@ -17,7 +17,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
   __device__ __forceinline__ const Neighbour* kept(int split) const {
     return job.lists + (row * (long long)job.splits + split) * (listed + nearest_waiting);
   }
-  // The limit above which bounds are too large.
+  // The limit of the bounds of the row: columns with larger bounds are not among the k nearest.
   __device__ __forceinline__ float limit() const {
     NearestOfWarp<float, listed> all;
     all.clear();

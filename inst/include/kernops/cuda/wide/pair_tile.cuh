@@ -17,13 +17,13 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-// Further atoms, in addition to wide/tensor_numbers.cuh: sums term by term, and products of warp groups.
+// Atoms in addition to the number formats of wide/tensor_numbers.cuh: sums term by term, and products by warp groups.
 struct Plain {};
 struct Warpgroups {};
 
-// The main loop over tiles, as named by the text (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the
-// number of rows per thread, C for tiles of 8 C columns, and the number of warp groups that share the same rows (0 if
-// warps multiply separately).
+// The parameters of the main loop over tiles, which the generated text names (cuda/pairs/choose.cpp): the atom that
+// multiplies long vectors, the number of rows per thread, C for tiles of 8 C columns, and the number of warp groups
+// that share the same rows (0 if warps multiply separately).
 template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
   using Atom = Atom_;
   static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
@@ -34,8 +34,9 @@ template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
 
 template <int n> struct Number { static constexpr int value = n; };
 
-// The pairs of a thread during contraction. Rows and columns come in groups of 16 bytes with a large stride, so that
-// the threads of a warp (8 groups of rows x 4 groups of columns) access neighbouring groups without bank conflicts.
+// The pairs of a thread during contraction. A thread has groups of adjacent rows and columns, 16 bytes each, with a
+// large stride between groups, so that the threads of a warp (8 groups of rows x 4 groups of columns) access
+// neighbouring groups without bank conflicts.
 template <class T, class L> struct PairTile {
   static constexpr int threads = L::threads, quad = 16 / sizeof(T), rows = threads / 4 * L::rows / L::sharing,
                        columns = 8 * L::C, R = rows / 16, column_threads = threads / 16,
@@ -51,7 +52,7 @@ template <class T, class L> struct PairTile {
 };
 
 // The pairs of a thread after contraction, in the layout of tensor cores: each warp has 8 L::rows rows and all columns;
-// its thread 4 i + j has every eighth row from i on, and of every 8 columns those at 2 j and 2 j + 1.
+// lane 4 i + j of the warp has every eighth row from i on, and columns 2 j and 2 j + 1 of every 8 columns.
 template <class L> struct OwnPairs {
   static constexpr int rows = L::rows, columns = 2 * L::C,
                        sharing = 4;  // number of adjacent threads that share the same rows
@@ -86,7 +87,8 @@ template <class T, int threads, int items, int depth> struct Stage {
   static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
-  // Loads entries from `first` on of vectors that end at `size`; a missing item is replaced by the first one.
+  // Loads entries from entry `first` on; vectors have `size` entries. The first item replaces items beyond the last
+  // one.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
     KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)
@@ -99,7 +101,7 @@ template <class T, int threads, int items, int depth> struct Stage {
   }
 };
 
-// The position of the tile: its first row and column, and their numbers.
+// A tile: the addresses of its first row and first column, the strides, and the numbers of rows and columns.
 template <class T> struct TilePlace {
   const T *once, *rows, *columns;
   int row_stride, column_stride, row_count, column_count;
@@ -125,7 +127,7 @@ template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_s
 #endif
 }
 
-// A buffer in shared memory. Entry `first` + k of the vector n of a row is at rows[n * RowStage::entries + k *
+// A buffer in shared memory. Entry `first` + k of vector n of a row is at rows[n * RowStage::entries + k *
 // RowStage::stride + row]; columns are stored likewise.
 template <class T> struct Buffer {
   const T *rows, *columns, *once;

@@ -1,9 +1,9 @@
 // Exact products of matrices by the 8-bit integer units (Ootomo, Ozaki and Yokota 2024, for products of doubles). Each
-// number is rounded to a whole number of some signed digits to the base 256; the products of digits whose positions
-// have the same sum form one matrix product (cuda/pairs/panel_digits.cpp). Contractions use three digits: the omitted
-// part of a sum is about 2^-24 of the largest product. Numbers of pairs times vectors use four digits, for 2^-29: if a
-// row equals one of the columns, the number of this pair may be far larger than all others, although it multiplies a
-// difference of 0.
+// number is rounded to a multiple of a step; the multiple is written with some signed digits to the base 256. The
+// products of all digits whose positions have the same sum form one matrix product (cuda/pairs/panel_digits.cpp).
+// Contractions use three digits: the omitted part of a sum is about 2^-24 of the largest product. Products of scalars
+// and vectors use four digits, so that this part is about 2^-29: if a row equals one of the columns, the scalar of this
+// pair may be far larger than all others, although this scalar multiplies a difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>
@@ -17,7 +17,7 @@ struct Larger {
 struct Plus {
   KERNOPS_FN double operator()(double x, double y) const { return x + y; }
 };
-// Joins the values of the threads of a block for each of some rows, in a fixed order.
+// For each row, joins the values of all threads of a block in a fixed order; each thread receives the joined values.
 template <int warps, class Join, int rows>
 __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
   KERNOPS_EACH(r, rows) {
@@ -35,8 +35,9 @@ __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Jo
 
 __device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
 
-// The step of a vector, a power of 2: numbers up to `largest` are rounded to multiples of it that have digits from -128
-// to 127. The struct also holds its inverse and its representation in Digits. All are 0 if all numbers are (nearly) 0.
+// The entries of a vector are rounded to multiples of a step, a power of 2. The step is chosen for entries up to
+// `largest`, so that all digits of the multiples are from -128 to 127. `size` is 16^(places - 1) steps, as stored in
+// Digits; `inverse` is the inverse of the step. Both are 0 if all entries are (nearly) 0.
 struct Step {
   double size, inverse;
   __device__ __forceinline__ Step(double largest, int places) {
@@ -53,7 +54,8 @@ __device__ __forceinline__ int take_digit(int& whole) {
   return digit;
 }
 
-// Writes the digits of 4 adjacent numbers that are summed; the first digits, the second digits, .. are `length` apart.
+// Writes the digits of 4 adjacent scalars: first their first digits, then their second digits at a distance of
+// `length`, and so on.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
   unsigned four[sum_places] = {};
   KERNOPS_EACH(e, 4) {
@@ -91,7 +93,7 @@ __device__ __forceinline__ void make_digits(const DigitJob& job) {
   }
 }
 
-// Adds the products of the pairs' numbers and the columns' vectors to the sums of the rows; one thread per sum.
+// Adds the products of the scalars and the vectors of the columns to the sums of the rows; one thread per sum.
 __device__ __forceinline__ void add_products(const PanelJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   const int row = int(n / job.width), k = int(n % job.width);

@@ -1,7 +1,8 @@
 // Sums over pairs of long vectors by panels of some thousand rows and columns (cuda/pairs/panels.cpp). cuBLAS computes
-// the contractions of a panel; this kernel replaces the contractions by the numbers of the pairs; cuBLAS multiplies
-// these numbers by the vectors of the columns. All numbers are doubles, but products may be computed from digits.
-// Vectors of rows require only the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
+// the contractions of a panel; this kernel replaces the contractions of each pair by its scalars (`numbers` in the
+// code); cuBLAS multiplies these scalars by the vectors of the columns. All scalars are doubles, but products may be
+// computed from digits. Vectors of rows require only the totals of the scalars: the sum of w (x - y) is x sum w - sum w
+// y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -20,8 +21,8 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// Returns contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both factors
-// later.
+// Returns contraction c of a row with adjacent columns; the caller multiplies products of digits by the steps of both
+// factors.
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
@@ -36,8 +37,8 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
   }
 }
 
-// For the m-th number of a pair: whether the kernel needs its total over the columns, and how many earlier numbers
-// multiply vectors of columns.
+// For the m-th scalar of a pair, has_total() returns whether the kernel needs the total of this scalar over the
+// columns, and kind_of() returns how many earlier scalars multiply vectors of columns.
 template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
   return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
 }
@@ -48,8 +49,8 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
     return kind_of<Formula, m - 1>() + Formula::Columns::nth(m - 1);
 }
 
-// The numbers of the pairs of some rows with all columns of a panel. A thread processes 2 or 4 adjacent columns, then
-// the same number of columns further on, at a distance of all threads.
+// The scalars of the pairs of some rows with all columns of a panel. A thread processes 4 columns: 4 adjacent columns
+// if there are digits; otherwise 2 adjacent columns, and 2 further ones after the first columns of all threads.
 template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;
@@ -70,7 +71,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   // True if memory for the digits of these columns is allocated.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
-  // Computes the numbers of some rows, and returns true if all are finite and near.
+  // Computes the scalars of some rows. Returns true if these rows are near and all scalars are finite.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
     bool good = true;
     KERNOPS_EACH(r, rows) {
@@ -104,7 +105,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows)
         KERNOPS_EACH(n, own) f(w[m][r][n]);
   }
-  // Sets the numbers of missing rows and columns. A test in each pair would add latency.
+  // Sets the scalars of rows and columns that do not exist. A test during the computation of each pair would add
+  // latency.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
     KERNOPS_EACH(r, rows)
@@ -121,7 +123,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
               Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // Joins f(number m) over all columns, for each row; each thread receives the joined values.
+  // For each row, joins f(scalar m) over all columns; each thread receives the joined values.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_EACH(r, rows)
@@ -129,7 +131,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     join_block<threads / 32>(v, shared, join);
   }
 
-  // Stores the digits of number m for each row.
+  // Stores the digits of scalar m for each row.
   template <int m> __device__ __forceinline__ void put_digits() const {
     __shared__ double shared[threads / 32 * rows];
     double largest[rows] = {};
@@ -146,7 +148,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Replaces exponents by exponentials, relative to a shift that no earlier exponent exceeds by much.
+  // Subtracts a shift from the exponents and replaces them by their exponentials; no exponent so far exceeds the shift
+  // by more than most_excess.
   __device__ __forceinline__ void exponentiate() {
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
@@ -173,7 +176,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Adds number m of all columns to the total of each row.
+  // Adds scalar m of all columns to the total of each row.
   template <int m> __device__ __forceinline__ void add_up() const {
     __shared__ double shared[threads / 32 * rows];
     double sum[rows] = {};
@@ -186,7 +189,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Stores number m and all later numbers, or adds them to totals.
+  // Adds scalar m and all later scalars to totals, or stores these scalars, or both.
   template <int m> __device__ __forceinline__ void hand_over() const {
     if constexpr (m < numbers) {
       if constexpr (has_total<Formula, m>()) add_up<m>();
@@ -196,7 +199,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Processes all rows of the block; a thread keeps its columns.
+  // Processes all rows of the block; a thread has the same columns for all rows.
   __device__ __forceinline__ void run() {
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
@@ -219,7 +222,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   }
 };
 
-// One thread computes the result of an entry of a row from its sums and totals.
+// Computes the results from the sums and totals; one thread per entry of a row.
 template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   using Powers = typename Formula::Powers;
   using Rows = typename Formula::Rows;

@@ -8,7 +8,8 @@ inline namespace KERNOPS_ISA {
 // Inner products of the rows and columns of a tile. The columns pass through shared memory: all chunks at once
 // (`whole`), or in stages of a few chunks, where one stage is multiplied while the next one is loaded. A thread owns
 // its rows: their chunks stay in its registers (`resident`), or are loaded `ahead` chunks before their use. If a
-// weighted sum reads the columns again, its totals occupy most registers; more chunks are then loaded as a whole.
+// weighted sum reads the columns again (`summed`), the totals of this sum occupy most registers; `whole` and `resident`
+// then have higher limits.
 template <class Numbers, class L, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, L>;
@@ -25,7 +26,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
                        shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
 
-  // The unit of a thread in each chunk of its rows.
+  // The units of one chunk that a thread holds, one for each of its rows.
   struct Units {
     Few<unit, T> v[Own::rows];
   };
@@ -54,8 +55,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
       KERNOPS_EACH(k, held) take(units(at, k), k, k);
   }
 
-  // Loads chunks of the columns from chunk `first` on (unit_of_column). A thread loads the same unit of every chunk,
-  // for every 32nd column.
+  // Loads chunks of the columns from chunk `first` on, in the layout of unit_of_column(). A thread loads the same unit
+  // of every chunk, for every 32nd column.
   template <int count> static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     const int u = threadIdx.x % 4;
     KERNOPS_UNROLL
@@ -74,8 +75,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
 
-  // Multiplies `count` chunks of a stage, from chunk `first` on, by `some` groups of 8 columns from group n on; the
-  // inner products, and as many sums of chunks, proceed in parallel.
+  // Multiplies the rows by `some` groups of 8 columns from group n on, over `count` chunks of a stage from chunk
+  // `first` on. The sums of different groups are independent, so that their products overlap.
   template <int count, int some>
   __device__ __forceinline__ void multiply(const T* columns, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
@@ -103,7 +104,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
       each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
-  // Multiplies `count` chunks of a stage by all groups, a few groups at a time.
+  // Multiplies the rows by all groups of columns, a few groups at a time, over `count` chunks of a stage.
   template <int count>
   __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, L>& sum, bool fresh) const {
     constexpr int most = Terms::summed ? 4 : 2, some = L::C < most ? L::C : most;
@@ -118,7 +119,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
 
   // The first stage of the columns is in `now`, visible to all threads; `next` has free memory of the same size. As
-  // soon as `now` is free, send_next(to) may load the following data into it.
+  // soon as one of these buffers is free, run() calls send_next(buffer), which may load the following data into this
+  // buffer.
   // long: one pipeline of loads and products
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,

@@ -1,21 +1,22 @@
 // The number formats in which tensor cores multiply, and their accuracy.
 //
-// A chunk of a vector is 64 bytes; thread 4 i + j of a warp holds unit j, 16 bytes, of the vectors of some rows and
-// columns i. A format defines the Part that a thread computes from a unit of a row (part) and from the shared memory of
-// 8 columns (of_columns), and the product of the parts of 16 rows x 8 columns:
+// A chunk of a vector is 64 bytes, four units of 16 bytes. Thread 4 i + j of a warp holds unit j of column i of every 8
+// columns, and of every eighth row from i on. A format defines a type Part: part() converts a unit of a row to a Part,
+// and of_columns() reads a Part of 8 columns from shared memory. Two functions multiply the Parts of 16 rows x 8
+// columns:
 //   add(c, x, x8, y)       adds to c the inner products of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of
-// `together` chunks only, and ordinary additions add up these sums. A stage holds all chunks of a vector if there are
-// up to most_whole (times groups of 8 columns), otherwise at most most_chunks. A thread keeps up to most_resident
-// chunks of its rows in registers.
+// `together` chunks only, and ordinary additions add up these sums. A stage holds all chunks of the vectors if the
+// number of chunks times the number of groups of 8 columns is at most most_whole; otherwise a stage holds at most
+// most_chunks chunks. A thread keeps up to most_resident chunks of its rows in registers.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Data centre GPUs have fast units for doubles; other GPUs have few of them.
+// Data centre GPUs have fast double precision units; other GPUs have few such units.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
 constexpr bool multiplies_doubles = true;
 #else
@@ -27,13 +28,13 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
-// The position of unit u of a chunk of a column. The units of a column are in different banks of shared memory, and so
-// are units u of 8 columns.
+// The position of unit u of a chunk of a column. The units of a column are in different banks of shared memory; the
+// units u of 8 adjacent columns are in different banks, too.
 template <int columns> __device__ __forceinline__ int unit_of_column(int chunk, int column, int u) {
   return (chunk * columns + column) * 4 + (u ^ column / 2 % 4);
 }
 
-// The units of columns in the order of memory: unit j of column first + i.
+// Each thread loads one unit of a column: thread 4 i + j loads unit j of column first + i.
 template <class Numbers, int columns, class T>
 __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int first) {
   constexpr int unit = 16 / sizeof(T);
@@ -41,7 +42,7 @@ __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int 
   return Numbers::part(few<unit>(stage + at * unit));
 }
 
-// Doubles, multiplied by exact fused multiply-adds.
+// Doubles; tensor cores compute their products and sums by fused multiply-adds, without truncation.
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
@@ -55,8 +56,8 @@ struct Doubles {
     return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  // The largest instruction shape minimises the number of instructions: whenever a warp changes between these and other
-  // instructions, the double precision units idle.
+  // The largest instruction shape minimises the number of instructions: whenever a warp changes between tensor core
+  // instructions and other instructions, the double precision units idle.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
@@ -76,7 +77,8 @@ struct Doubles {
   }
 };
 
-// Products of numbers that are split into two parts; Numbers::multiply() adds the products of parts.
+// Products of numbers that are split into a large and a small part; Numbers::multiply() adds the products of one part
+// of each factor.
 template <class Numbers> struct InTwoParts {
   static constexpr bool exact = false;
   template <class P>
@@ -90,7 +92,7 @@ template <class Numbers> struct InTwoParts {
 };
 
 // Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float cannot
-// be split, so another kernel computes results that are not finite.
+// be split, so sums that are not finite are computed again term by term.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -103,7 +105,7 @@ struct Floats : InTwoParts<Floats> {
     Part<N> split;
     KERNOPS_EACH(e, N) {
       split.high[e] = rounded(some.v[e]);
-      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which tensor cores read 11 bits
+      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // tensor cores read only 11 bits
     }
     return split;
   }
@@ -121,9 +123,9 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// Floats as the sum of two 16-bit numbers, whose products take half the time. 16-bit numbers have a small range of
-// exponents, so put_scaled() scales them. The units of a column are rows of 8 numbers of a matrix: units 0 and 1 hold
-// large parts, units 2 and 3 small parts.
+// Floats as the sum of two 16-bit numbers; products take half the time of those of Floats. 16-bit numbers have a small
+// range of exponents, so put_scaled() scales the vectors. Each unit of a column holds 8 numbers, which are one row of a
+// matrix: units 0 and 1 hold large parts, units 2 and 3 small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
@@ -193,8 +195,8 @@ struct Halves : InTwoParts<Halves> {
     const int thread = threadIdx.x % 32;
     return matrices(stage + unit_of_column<columns>(chunk, first + thread % 8, thread / 8) * 4);
   }
-  // Loads unit u of 16 columns for a sum over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of the
-  // chunk.
+  // Loads unit u of 16 columns for a product that sums over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i
+  // % 2 of the chunk.
   template <int columns>
   static __device__ __forceinline__ Part<4> along_columns(const T* stage, int chunk, int first, int u) {
     const int thread = threadIdx.x % 32;

@@ -1,13 +1,13 @@
-// Contractions term by term. A block of 16 x 8 threads processes 128 rows and 8 C columns; each thread processes 8 rows
-// x C columns of them, one entry of the vectors after another. Shared memory holds a few entries at a time and is
-// double buffered: one buffer is read while the other one is filled.
+// Contractions term by term. A block of 16 x 8 threads processes 128 rows and 8 C columns; each thread processes 8 of
+// these rows and C of these columns, one entry of the vectors after another. Shared memory holds a few entries at a
+// time and is double buffered: one buffer is read while the other one is filled.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Sums term by term: each thread has 8 rows x C columns.
+// The sums of a thread, for 8 rows x C columns.
 template <class T, class L, class Terms> struct SumsOfTerms {
   using Tile = PairTile<T, L>;
   using Rows = typename Terms::Rows;
@@ -85,7 +85,8 @@ template <class T, class L, class Terms> struct TermByTerm {
   __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
-  // Not inlined, because this code would reduce the registers of threads that contract by other methods.
+  // This function is not inlined, because inlined code would occupy registers of threads that contract by other
+  // methods.
   template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
     __builtin_assume(__isShared(shared));
     Stages stages;

@@ -1,5 +1,5 @@
-// The loop of a block of threads over the tiles of its rows and columns, for long vectors: it loads the data that the
-// pairs of a tile read and computes their contractions.
+// The loop of a block of threads over the tiles of its rows and columns, for long vectors. The loop loads the data that
+// the pairs of a tile read, and computes the contractions of these pairs.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/wide/contraction.cuh>
@@ -42,7 +42,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place()
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// The values of a tile's columns, in shared memory, that the evaluation of pairs reads.
+// The values of a tile's columns that the evaluation of pairs reads, in shared memory.
 template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
   alignas(16) T v[columns * stride];
@@ -65,7 +65,7 @@ template <class T, int kept, int columns> struct KeptColumns {
 };
 
 // The layout of shared memory in for_tiles(): the number of values before the rows, the number of all values, and the
-// total in bytes.
+// total size in bytes.
 template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
   using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
@@ -88,7 +88,7 @@ template <class Formula, class L, int room> struct TileMemory {
   }
 };
 
-// The norms of a thread's rows: true if all are near, and the largest norm.
+// A summary of the norms of a thread's rows: whether all rows are near (is_near()), and the largest norm.
 template <class T> struct OwnNorms {
   bool near = true;
   T largest = 0;
@@ -97,8 +97,8 @@ template <class T> struct OwnNorms {
   __device__ __forceinline__ void take(T norm) { near = near && is_near(norm), largest = larger(norm, largest); }
 };
 
-// The test that columns are near the rows of a block. For inner products it uses the sum of both norms (put_product());
-// the norm of the rows stays in shared memory to save registers.
+// The test that columns are near the rows of a block. For inner products, the test uses the sum of the norms of row and
+// column (put_product()); the largest norm of the rows stays in shared memory to save registers.
 template <class T, bool products> struct NearRows {
   bool near;
   __device__ __forceinline__ NearRows(const OwnNorms<T>& own, T& largest) : near(own.near) {
@@ -148,7 +148,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,
         send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
-      // reloaded for each tile, so that visit() can use the registers
+      // the rows are loaded again for each tile, so that visit() can use their registers
       if (!ahead) contract.begin(at, shared + Memory::before_rows);
       wait_for_sent<L::warpgroups != 0>();
       const bool own_column = int(threadIdx.x) < at.column_count;

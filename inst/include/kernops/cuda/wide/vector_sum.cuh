@@ -1,12 +1,13 @@
-// Weighted sums of long vectors: the sum over the columns of a number (weight) of the pair times a vector. The vector
-// belongs to the column, or is a function of row and column such as x - y in gradients. One loop serves all cases: it
-// processes the entries of the vectors in batches, so that the totals of a batch stay in registers, and for each batch
-// the tiles of a block. The generated text names the policy that multiplies the numbers of a tile by the vectors:
+// Weighted sums of long vectors: for each row, the sum over the columns of a scalar of the pair times a vector.
+// Comments speak of scalars; the code calls them numbers. The vector belongs to the column, or is a function of row and
+// column such as x - y in gradients. All cases share the same loops. The outer loop processes the entries of the
+// vectors in batches, so that the totals of a batch stay in registers; the inner loop processes the tiles of a block.
+// The generated text names the policy that multiplies the scalars of a tile by the vectors:
 //
-//   ByEntries  any numbers and vectors; computes the numbers again for each batch (vector_sum_entries.cuh)
-//   OfColumns  vectors of columns, and numbers that need no contraction; multiplies at once (vector_sum_columns.cuh)
+//   ByEntries  any scalars and vectors; computes the scalars again for each batch (vector_sum_entries.cuh)
+//   OfColumns  vectors of columns, and scalars that need no contraction; multiplies directly (vector_sum_columns.cuh)
 //   Whole      vectors that a contraction reads; keeps all totals in registers (vector_sum_scaled.cuh)
-//   ByTiles    longer vectors that a contraction reads; keeps the numbers of some tiles, then adds one batch of entries
+//   ByTiles    longer vectors that a contraction reads; keeps the scalars of some tiles, then adds one batch of entries
 //              after another (vector_sum_long.cuh)
 #pragma once
 #include <kernops/cuda/wide/vector_sum_columns.cuh>

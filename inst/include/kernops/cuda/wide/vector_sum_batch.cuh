@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A batch of entries, which consists of some runs. In each run, thread j of 4 holds the totals of some units of 16
-// bytes, after the units of thread j - 1.
+// A batch of entries, which is divided into runs. Four threads share a run: thread j holds the totals of some units of
+// 16 bytes, which follow the units of thread j - 1.
 template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
@@ -29,8 +29,8 @@ template <class T, int columns, class S> struct ColumnEntries {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Calls each(unit, column, its first entry in the batch) for the units that a thread loads: one of every 4 units, of
-  // every 32nd column.
+  // Calls each(address of the unit, column, first entry of the unit within the batch) for the units that a thread
+  // loads: one of every 4 units in every 32nd column.
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int column = threadIdx.x / 4; column < columns; column += 32)
@@ -40,7 +40,8 @@ template <class T, int columns, class S> struct ColumnEntries {
       }
   }
 
-  // Loads the entries from `base` on of vectors that end at `end`, and zeros for missing columns.
+  // Loads the entries of the batch, which begins at entry `base`. Entries from `end` on, and columns beyond the last
+  // one, become zeros.
   __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
     own_units([&](T* to, int column, int entry) {
       const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
@@ -48,8 +49,9 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Subtracts the centre from the entries that this thread has loaded, and multiplies them by the square roots of the
-  // weights of coordinates, if there are any. Returns 0 if all entries are finite.
+  // Subtracts the centre, if there is one, from the entries that this thread has loaded, and multiplies these entries
+  // by the square roots of the weights of coordinates, if there are weights. Returns 0 if all entries are finite,
+  // otherwise NaN.
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {

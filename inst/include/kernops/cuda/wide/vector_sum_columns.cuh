@@ -1,7 +1,7 @@
-// Weighted sums of vectors of columns, such as b in Sum(k(x, y) * b), if the number of a pair is cheap to compute
-// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the numbers of 2 columns in every 8, and tensor cores
-// multiply these numbers immediately, while the next tile is loaded. If a total is not finite, a warp adds up the tile
-// term by term.
+// Weighted sums of vectors of columns, such as b in Sum(k(x, y) * b), if the scalar k(x, y) of a pair is cheap to
+// compute (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the scalars of 2 columns in every 8, and tensor
+// cores multiply these scalars immediately, while the next tile is loaded. If a total is not finite, a warp adds up the
+// tile term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
@@ -52,7 +52,7 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
   }
 
  private:
-  // Computes the numbers of the thread's rows with columns `first` and `first` + 1.
+  // Computes the scalars of the pairs of the thread's rows with columns `first` and `first` + 1.
   template <class Pairs, class O, class Kept, class Take>
   __device__ __forceinline__ void numbers(const O& o, const Kept& kept, int first, Take take) const {
     const auto even = kept.of(first), odd = kept.of(first + 1);
@@ -80,8 +80,8 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
     return all;
   }
 
-  // Multiplies the numbers of a tile by its vectors; for exponentials, also computes their sums and the largest
-  // exponents.
+  // Multiplies the scalars of a tile by the vectors of its columns. If the scalars are exponentials, also computes the
+  // sums of the exponentials and the largest exponents.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows], int count,
                                            const O& o, const Kept& kept, const Entries& entries) const {
@@ -104,8 +104,9 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
       totals.multiply_columns(c, w, entries, 0, k);
     }
   }
-  // Multiplies the tile again with a new shift if its exponents are much larger than earlier exponents. Returns to all
-  // threads of a warp whether the product is finite.
+  // Multiplies the scalars of a tile by the vectors; repeats this with a new shift if the exponents of the tile are
+  // much larger than earlier exponents. Returns whether the product is finite; all threads of a warp receive the same
+  // answer.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], int count, const O& o,
                                              const Kept& kept, const Entries& entries) {

@@ -1,5 +1,5 @@
-// Weighted sums of any vectors with any numbers of the pairs (ByEntries in cuda/wide/vector_sum.cuh). If the vector
-// belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the numbers of a
+// Weighted sums of any vectors with any scalars of the pairs (ByEntries in cuda/wide/vector_sum.cuh). If the vector
+// belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the scalars of a
 // tile by the vectors of the columns: sum w (x - y) = x sum w - sum w y, which is as exact as the expansion of the
 // exponent. All other sums are added up term by term.
 #pragma once
@@ -8,8 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The layout of a batch: its number of runs is limited by the shared memory beside contractions and by the registers
-// for totals of a thread.
+// The layout of a batch. The number of its runs is limited by the shared memory that contractions leave free, and by
+// the registers in which a thread holds totals.
 template <class Formula, class Row, class L> struct BatchByEntries {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
@@ -43,14 +43,14 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
   using Tile = PairTile<T, L>;
   using Columns = typename Batch::Columns;
   static constexpr bool ahead = false;
-  // Totals of this size leave registers for three blocks; plain sums of columns in doubles are faster with two blocks
-  // (measured).
+  // Totals of this size leave enough registers for three blocks per multiprocessor; plain sums of columns in doubles
+  // are faster with two blocks (measured).
   static constexpr bool few = Formula::in_place && Terms::size <= (sizeof(T) == 8 ? 64 : 32);
   static constexpr int room = Batch::room,
                        blocks = few && (shifts<Formula>() || Terms::of_row != 0 || sizeof(T) == 4) ? 3 : 2;
   Columns& columns;
   Contracted<T, L> numbers;
-  bool able = false;  // true if the tile can be a matrix product
+  bool able = false;  // true if a matrix product can compute the tile
   int first = 0;      // first column of the tile
 
   __device__ __forceinline__ SumByEntries(const PairJob& job, int batch, Columns& columns, typename Base::Memory&)
@@ -78,13 +78,13 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
       totals.add_terms(at, o, first, [&](int column, int r) { return number_of(shared, column, r); });
     }
     __syncthreads();
-    this->end_tile(last, blocks == 3 && Formula::products);  // otherwise spills more registers
+    this->end_tile(last, blocks == 3 && Formula::products);  // fewer registers spill
   }
 
  private:
   static __device__ __forceinline__ T none() { return shifts<Formula>() ? -infinity<T>() : T(0); }
-  // Multiplies the numbers of a tile by its vectors if possible; otherwise leaves the numbers in shared memory and
-  // returns false.
+  // Multiplies the scalars of a tile by its vectors as matrices if possible; otherwise leaves the scalars in shared
+  // memory and returns false.
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, T* shared) {
     if constexpr (!Formula::in_place && shifts<Formula>()) {
       __syncthreads();

@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Keeps the numbers of some tiles in local memory, and then adds one batch of entries after another to the totals.
+// Keeps the scalars of some tiles in local memory, and then computes the totals of one batch of entries after another.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>>;
@@ -35,7 +35,7 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
   using Memory = KeptTile[most];
   Memory& tiles;
   int count = 0;
-  float sums[Own::rows] = {};  // sums of the numbers
+  float sums[Own::rows] = {};  // sums of the scalars
   bool begun = false;
 
   __device__ __forceinline__ SumByTiles(const PairJob& job, int, Columns&, Memory& tiles)
@@ -85,7 +85,8 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
   __device__ __forceinline__ void send_stage(int n, int chunk, float* to) const {
     Contract::template send<at_once>(place(n), to, chunk);
   }
-  // Adds the numbers of the kept tiles to the totals; threads synchronise before and after.
+  // Adds the scalars of the kept tiles times the vectors to the totals. The caller synchronises the threads before and
+  // after the call.
   template <class O> __device__ __forceinline__ void add_batches(const O& o, float* shared, bool last) {
     float *now = shared, *next = shared + Contract::stage;
     send_stage(0, 0, now);
@@ -106,7 +107,7 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
     KERNOPS_EACH(r, Own::rows) sums[r] = 0;
     count = 0, begun = true;
   }
-  // Adds the runs of a tile from run `first` on, while the next runs are loaded.
+  // Adds the runs of a tile from run `first` on to the totals, while the next runs are loaded.
   template <int first>
   __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
                                             float*& next) const {

@@ -1,24 +1,24 @@
-// Weighted sums of differences x - y for the vectors of an expanded exponent, as in the gradient of a Gaussian: x sum w
-// - sum w y, where w is the number of the pair (Whole in cuda/wide/vector_sum.cuh). For the inner products of the
+// Weighted sums of differences x - y of the vectors of an expanded exponent, as in the gradient of a Gaussian: x sum w
+// - sum w y, where w is the scalar of the pair (Whole in cuda/wide/vector_sum.cuh). For the inner products of the
 // exponent, shared memory already contains y, centred and scaled, as 16-bit numbers; tensor cores multiply y by w,
-// which is also scaled to 16 bits. Gradients of functions of (x | y) sum y in the same way; each of their columns is
-// scaled by its own power of two (`power`), by which the numbers are multiplied.
+// which is also scaled to 16 bits. The vectors y in gradients of functions of (x | y) are summed in the same way. Each
+// column is then divided by its own power of two (`power`), and the scalars are multiplied by this power.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The numbers of a thread's pairs with 32 columns, each as two 16-bit numbers. A power of 2 for each row keeps them
-// within range: the largest numbers are about 4.
+// The scalars of a thread's pairs with 32 columns, each stored as two 16-bit numbers. The scalars of a row are
+// multiplied by a power of 2, so that the largest scalar of the row is about 4.
 template <class L> struct ScaledNumbers {
   using Own = OwnPairs<typename L::template With<4>>;
   static constexpr int columns = 32, groups = 2;  // number of groups of 16 columns that are summed at a time
   Halves::Part<4> part[groups][Own::rows];
   float back[Own::rows];  // the inverse of the power of 2 of each row
 
-  // Scales the numbers of each row from column `first` on; returns whether all are finite. All threads of a warp call
-  // this function.
+  // Scales the scalars of each row from column `first` on; returns whether all scalars are finite. All threads of a
+  // warp call this function.
   template <class Wider> __device__ __forceinline__ bool take(const Contracted<float, Wider>& w, int first) {
     bool finite = true;
     KERNOPS_EACH(r, Own::rows) {
@@ -39,8 +39,8 @@ template <class L> struct ScaledNumbers {
   }
 };
 
-// Adds w y to runs `from` .. `to` of the totals, one chunk per run, for 32 columns of a stage from column `first` on.
-// The vectors are multiplied by `unit`.
+// Adds w y to runs `from` .. `to` - 1 of the totals, one chunk per run, for 32 columns of a stage from column `first`
+// on. The products are multiplied by `unit`, which undoes the scale of the vectors.
 template <int stage_columns, int from, int to, class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, int first,
                                              float unit) {
@@ -68,14 +68,14 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// Adds w y to all runs by warp groups, two runs at a time. Large and small parts of vectors form one matrix, so the
-// products of small parts are computed as well. Products join the totals only if they are `finite`.
+// Adds w y to all runs by warp groups, two runs at a time. The large and small parts of the vectors form one matrix, so
+// the products of two small parts are computed, too. The products are added to the totals only if `finite` is true.
 template <class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, float unit,
                                              bool finite) {
   using Numbers = ScaledNumbers<L>;
   using Own = typename Numbers::Own;
-  constexpr int runs = Totals::Batch::runs, chunk = Numbers::columns * 4;  // in units
+  constexpr int runs = Totals::Batch::runs, chunk = Numbers::columns * 4;  // chunk: in units of 16 bytes
   const unsigned y = place_of(stage + totals.base * Numbers::columns);
   float factor[Own::rows];
   KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;
@@ -106,7 +106,7 @@ template <class Formula> __device__ __forceinline__ float unit_of_columns(const 
   return c == 0 ? 0.0f : float(Formula::VectorSum::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
 
-// Multiplies the numbers of a tile by the powers of two by which the vectors of columns were divided.
+// Multiplies the scalars of a tile by the powers of two by which the vectors of columns were divided.
 template <class Formula, class L, class Kept>
 __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<float, L>& numbers, const Kept& kept) {
   constexpr int power = Formula::VectorSum::power;
@@ -125,7 +125,7 @@ using ScaledContract = typename AllContractions<float, L, typename Formula::Near
 template <class L, class Formula>
 using WholeBatch = EntryBatch<float, 1, (ScaledContract<L, Formula>::chunks + L::sharing - 1) / L::sharing>;
 
-// Keeps the totals of all entries in registers; the vectors of a tile are one stage of shared memory.
+// Keeps the totals of all entries in registers; one stage of shared memory holds the vectors of a tile.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumWhole : SumOfBatch<Formula, Row, BlockPairs, L, WholeBatch<L, Formula>> {
   static_assert(ScaledContract<L, Formula>::whole && L::C == 4, "as the recipe says (cuda/pairs/choose.cpp)");

@@ -1,5 +1,6 @@
-// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row
-// that earlier exponents exceed by at most 8. If the largest exponent is a result, the shift is the largest exponent.
+// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row,
+// chosen so that no exponent so far exceeds the shift by more than 8. If the largest exponent is one of the results,
+// the shift is the largest exponent.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -27,15 +28,16 @@ template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   using Powers = typename Formula::Powers;
   T shift[Own::rows];
 
-  // The first batch of entries stores the shift, and later batches read it.
+  // The first batch of entries stores the shifts, and later batches read the stored shifts.
   template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
     KERNOPS_EACH(r, Own::rows)
       shift[r] =
           known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
   }
   __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
-  // Sets the shift of row r to the largest exponent of the threads that share this row, and returns the factor of its
-  // totals. All threads of a warp call this function, because each thread has read other columns.
+  // Sets the shift of row r to the largest exponent of the threads that share this row, and returns the factor by which
+  // the totals of the row must be rescaled. All threads of a warp call this function, because the threads that share a
+  // row have read different columns.
   __device__ __forceinline__ T follow(int r, T highest) {
     KERNOPS_UNROLL
     for (int step = 1; step < Own::sharing; step *= 2) highest = larger(__shfl_xor_sync(~0u, highest, step), highest);

@@ -1,5 +1,5 @@
-// The totals of weighted sums of long vectors (cuda/wide/vector_sum.cuh), and the functions that add numbers times
-// vectors to these totals.
+// The totals of weighted sums of long vectors (cuda/wide/vector_sum.cuh), and the functions that add products of
+// scalars and vectors to these totals.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_batch.cuh>
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Loads 16 bytes of each of several vectors, from the offset of the vector on.
+// Loads 16 bytes of each of several vectors; vector n begins at the n-th offset after `from`.
 template <class Offsets, int quad, class T, int N>
 __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   KERNOPS_EACH(n, Offsets::count) {
@@ -16,7 +16,7 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// True if the threads that own the numbers of pairs also multiply them as matrices by the vectors.
+// True if tensor cores multiply scalars and vectors as matrices; each thread then holds the scalars of its own pairs.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
@@ -24,7 +24,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   return by_cores;
 }
 
-// The totals of a thread, for a batch that begins at `base`.
+// The totals of a thread, for a batch of entries that begins at entry `base`.
 template <class Formula, class Row, class L, class S> struct Totals {
   using Batch = S;
   using Layout = L;
@@ -33,11 +33,12 @@ template <class Formula, class Row, class L, class S> struct Totals {
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  // number of tiles whose sums are added up before they join the totals; smaller if numbers are added term by term
+  // number of tiles whose sums stay in registers before they join the totals in memory; smaller if all sums are added
+  // term by term
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
-  T numbers[Own::rows];  // sums of the numbers: w in sum w (x - y), or exponentials
+  T numbers[Own::rows];  // sums of the scalars: of w in sum w (x - y), or of exponentials
   SeenFrom<Formula, L> seen;
   int tiles = 0;
   bool begun = false;
@@ -51,9 +52,9 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
   }
 
-  // Calls take(q, index of its totals) for one run after another. If there are many runs, the registers of the totals
-  // rotate, so that the code is that of a single run and compiles in less than seconds; with few runs, the rotation
-  // would cost registers.
+  // Calls take(q, index of the totals of run q) for one run q after another. If there are many runs, the totals rotate
+  // through the registers, so that the code for one run serves all runs and compiles quickly; with few runs, the
+  // rotation would cost registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
@@ -84,15 +85,15 @@ template <class Formula, class Row, class L, class S> struct Totals {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
   }
 
-  // Entry k of the vector of a row, in the form of the column vectors that are summed.
+  // Entry k of the vector of a row, centred and scaled like the summed vectors of the columns.
   __device__ __forceinline__ T row_entry(const TilePlace<T>& at, int r, int k) const {
     T x = row_item(at, r)[Terms::Rows::nth(0) + k];
     if (Terms::centre >= 0) x -= at.once[Terms::centre + k];
     return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
   }
 
-  // Multiplies numbers and vectors as matrices if the tile is `able` and all are finite; returns whether it did so. All
-  // threads of the block call this function.
+  // Multiplies scalars and vectors as matrices and returns true, if `able` is true and all scalars and vectors are
+  // finite; otherwise returns false. All threads of the block call this function.
   template <bool ever, class Columns>
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
                                              bool able) {
@@ -148,7 +149,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       add_run(q, c);
     }
   }
-  // Adds to c the products of the numbers and the vectors of two columns in every 8, for the entries of run q.
+  // Adds to c the products of the scalars and the vectors of two columns in every 8, for the entries of run q.
   template <class Columns, class Part>
   static __device__ __forceinline__ void multiply_columns(T (&c)[Columns::eighth][Own::rows / 2][4],
                                                           const Part (&w)[Own::rows], const Columns& columns, int q,
@@ -170,14 +171,14 @@ template <class Formula, class Row, class L, class S> struct Totals {
         KERNOPS_EACH(odd, 2) add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
-  // Adds numbers times vectors term by term. number_of(column, r) returns the number of the thread's row r and a
-  // column; the tile begins at column `first`.
+  // Adds the products of scalars and vectors term by term. number_of(column, r) returns the scalar of the thread's row
+  // r and a column; the tile begins at column `first`.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
     each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[S::units];  // first entry of each 16 bytes; entries beyond the end are computed and discarded
+      int from[S::units];  // first entry of each unit; entries beyond the end are computed and discarded
       KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
@@ -208,7 +209,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
-  // Joins the sums of numbers of the threads that share rows, and computes the factors for the totals in memory.
+  // Adds up the sums of scalars of the threads that share rows, and computes the factors that adapt the totals in
+  // memory to the current shifts.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers)
       KERNOPS_EACH(r, Own::rows)
@@ -230,7 +232,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     each_run([&](int q, int there) {
       KERNOPS_EACH(r, Own::rows) {
-        Row total[S::own];  // all threads have read before one thread writes
+        Row total[S::own];  // all threads read before one thread writes
         KERNOPS_EACH(e, S::own) {
           total[e].start();
           if (!exists(r, q, e)) continue;
@@ -258,7 +260,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   template <class Block>
   __device__ __forceinline__ void hand_over_numbers(const Block& block, const T (&change)[Own::rows], Row* totals,
                                                     long long stride, bool last) {
-    __syncwarp();  // all threads have read the values written here
+    __syncwarp();  // all threads have read the values that are overwritten below
     KERNOPS_EACH(r, Own::rows) {
       if (base > 0 || Own::j() > 0 || Own::row(r) >= block.row_count) continue;
       Row* const place = totals + Terms::size * stride + Own::row(r);
@@ -294,7 +296,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   using Layout = L;
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  // numbers of values in shared memory and of blocks per multiprocessor
+  // room: number of values in shared memory; blocks: number of blocks per multiprocessor
   static constexpr int room = 0, blocks = 2;
   struct Columns {};  // vectors in shared memory that contractions do not load
   struct Memory {};   // arrays of the thread that are indexed at run time
@@ -309,8 +311,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
         kept(totals_of_block<Formula, Row>(job, block.first)),
         rows(begin) {}
   __device__ __forceinline__ void send(const TilePlace<T>&, int) const {}
-  // With `few_registers`, the compiler cannot compute the addresses of the totals before the loop over tiles, which
-  // would occupy registers.
+  // `few_registers` keeps the compiler from computing the addresses of the totals before the loop over tiles, because
+  // these addresses would occupy registers during the loop.
   template <class Totals>
   __device__ __forceinline__ void hand_over(Totals& totals, bool last, bool few_registers = false) const {
     long long stride = block.job.partial_rows;
@@ -323,7 +325,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
   }
 
-  // The numbers of the thread's pairs in a tile, with `none` for missing columns.
+  // The scalars of the thread's pairs in a tile, by which vectors are multiplied; `none` for columns beyond the last
+  // one.
   template <class Pairs, class O, class Values, class Kept>
   __device__ __forceinline__ Contracted<T, L> numbers_of(const TilePlace<T>& at, const O& o, const Values& values,
                                                          const Kept& columns, T none) const {
@@ -333,7 +336,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     });
     return numbers;
   }
-  // Adds the numbers of a tile, in local memory, term by term.
+  // Adds the products of the scalars and vectors of a tile term by term; the scalars are in local memory.
   template <class Totals, class O>
   static __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
                                                      const Contracted<T, L>& w) {
@@ -343,7 +346,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   }
 };
 
-// The base of the policies that process a batch of entries, which begins at `base`.
+// The base class of the policies that process one batch of entries at a time. The batch begins at entry `base`.
 template <class Formula, class Row, class BlockPairs, class L, class S>
 struct SumOfBatch : SumOfBlock<Formula, Row, BlockPairs, L> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, L>;

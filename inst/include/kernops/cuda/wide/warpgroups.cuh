@@ -6,10 +6,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The counterpart of ByTensorCores for numbers that put_scaled() has written. The rows of a block stay in shared memory
-// if they fit beside the columns (`resident`). Otherwise the rows are loaded with the columns in stages, and tiles have
-// 128 columns. Two warp groups with the same rows contract half of the entries each, and add each other's sums, if
-// shared memory can hold these sums.
+// The counterpart of ByTensorCores for vectors that put_scaled() has written. The rows of a block stay in shared memory
+// if shared memory has space for rows and columns (`resident`). Otherwise rows and columns are loaded in stages, and
+// tiles have 128 columns. If two warp groups have the same rows, and shared memory can hold their sums, each group
+// contracts half of the entries and then adds the sums of the other group.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -62,8 +62,8 @@ template <class L, class Terms> struct ByWarpgroups {
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
   }
 
-  // Multiplies `count` chunks of a stage from chunk `first` on (only existing chunks), two at a time; the products of
-  // two chunks are summed before they are added to the sums.
+  // Multiplies `count` chunks of a stage from chunk `first` on, of which `there` exist, two at a time; the products of
+  // two chunks are added to each other before they join the sums.
   template <int count>
   __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, L>& sum, bool fresh,
                                            int there = count) const {
@@ -93,7 +93,7 @@ template <class L, class Terms> struct ByWarpgroups {
       }
   }
 
-  // Multiplies half of the entries and adds the sums of the other warp group, in the same order in both groups.
+  // Contracts half of the entries, and then adds the sums of the other warp group; both groups obtain equal sums.
   __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, L>& sum) const {
     const int second = threadIdx.x / 128, first = second * half;
     multiply<half>(stage + first * chunk * Tile::columns, first, sum, true, second ? chunks - half : half);
