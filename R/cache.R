@@ -1,14 +1,15 @@
 # Compiled CUDA kernels: the kernels of the catalogue, which are part of the installed package, and a cache for all
 # others.
 
-# R CMD check must find no files of kernops in the user's home.
+# The default folder of the cache. Under R CMD check it is a temporary folder, because the check forbids files in the
+# user's home.
 default_cache <- function() {
   checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# The cache folder of the user or, if others can write code there, of the session. No setting may prevent the package
-# from loading.
+# The cache folder of the user or, if others can write code there, of the session. An invalid setting must not prevent
+# the package from loading.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
   candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
@@ -16,7 +17,8 @@ cache_folder <- function() {
   for (candidate in candidates) {
     folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
     if (folder$state %in% c("usable", "missing")) break
-    # an unwritable home is not the user's choice, so it is not reported
+    # the reason is reported only if the user chose the folder or if others can write code there, not for a home that
+    # cannot be written
     if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
   used <- folder$path %||% NA_character_

@@ -1,6 +1,8 @@
-# The kernels compiled when the package is installed. src/Makevars sources this file alone, before the package exists.
+# The kernels that are compiled when the package is installed. src/Makevars sources only this file, before the package
+# exists.
 
-# The formulas of inst/cuda/catalogue.txt, written out: a data frame of `formula`, `args` (a list) and `stored`.
+# The formulas of inst/cuda/catalogue.txt, with all names of sets replaced: a data frame of `formula`, `args` (a list)
+# and `stored`.
 catalogue <- function(file) {
   lines <- trimws(sub("#.*", "", readLines(file)))
   lines <- lines[nzchar(lines)]
@@ -12,7 +14,7 @@ catalogue <- function(file) {
   variables <- lines[is_variable]
   names(variables) <- sub(variable_line, "\\1", variables)
 
-  # a formula and its variables are one text until every {NAME} in it is replaced
+  # a formula and its variables are one text until every {NAME} in this text is replaced
   texts <- write_out(lines[!is_set & !is_variable], sets[names(sets) != "D"])
   used <- lapply(sub("^stored ", "", texts), function(text) {
     variables[names(variables) %in% all.names(parse(text = text))]
@@ -24,7 +26,7 @@ catalogue <- function(file) {
              stored = grepl("^stored ", formulas))
 }
 
-# Each text, once for every choice from the sets that it names.
+# Repeats each text for all combinations of the elements of the sets that the text names.
 write_out <- function(texts, sets) {
   for (name in names(sets)) {
     brace <- paste0("{", name, "}")
@@ -37,8 +39,8 @@ write_out <- function(texts, sets) {
   texts
 }
 
-# The CUDA texts of the catalogue, each once. Kernels for a few rows are compiled on first use, which shortens the
-# installation.
+# The distinct CUDA sources of the catalogue. Kernels for a few rows are not included, but compiled on first use, which
+# shortens the installation.
 catalogue_sources <- function(entries, architecture = "sm_80") {
   sources <- function(formula, args, stored) {
     kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {
@@ -49,7 +51,7 @@ catalogue_sources <- function(entries, architecture = "sm_80") {
   unique(unlist(Map(sources, entries$formula, entries$args, entries$stored)))
 }
 
-# All precompiled texts: the formulas of the catalogue, and the usual reductions of segments.
+# All sources that are precompiled: the formulas of the catalogue, and the usual reductions of segments.
 catalogue_texts <- function(file, architecture = "sm_80") {
   c(catalogue_sources(catalogue(file), architecture), cuda_segment_sources(FALSE))
 }

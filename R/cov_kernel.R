@@ -1,9 +1,9 @@
-# A base kernel: a formula of the distance of two points. A geometry measures that distance (cov_geometry.R); kernel,
-# geometry and parameters make a leaf of a covariance (cov_leaf.R).
+# A base kernel: a formula of the distance of two points. A geometry defines this distance (cov_geometry.R). A kernel, a
+# geometry and parameters together are a leaf of a covariance (cov_leaf.R).
 
-# `text` writes the formula. Its arguments are the texts that the formula is built from: `q`, the squared distance over
-# the squared range; `t`, the same in time (cov_geometry_time_apart.R); `x` and `y`, the points; `d`, the number of
-# coordinates without time; parameters and constants by their names; `parameters`, all of them.
+# `text` is a function that returns the formula. Its arguments are the texts of parts of the formula: `q`, the squared
+# distance divided by the squared range; `t`, the same for time (cov_geometry_time_apart.R); `x` and `y`, the points;
+# `d`, the number of coordinates without time; parameters and constants by name; `parameters`, all parameters.
 kernel <- function(label, text, ...) {
   properties <- list(
     constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
@@ -14,11 +14,11 @@ kernel <- function(label, text, ...) {
     smooth = FALSE,     # the field is twice differentiable or more
     intrinsic = FALSE,  # the formula is a variogram
     stationary = TRUE,  # the covariance depends only on the difference of the points
-    by_formula = FALSE, # a formula of the user
-    derivatives = NULL, # how the field is differentiated (cov_derivatives.R), and the parts of a product, `apart`
-    process = NULL,     # of an effect of time (cov_time_effects.R), as `slopes`
+    by_formula = FALSE, # the kernel is a user-defined formula
+    derivatives = NULL, # how the field is differentiated; `apart`: parts of a product (cov_derivatives.R)
+    process = NULL,     # the process of an effect of time (cov_time_effects.R), or `slopes`
     words = NULL,       # text in the printed covariance
-    mean_square = function(leaf, u) 1 # mean variance of the field at points u if its parameter variance is 1
+    mean_square = function(leaf, u) 1 # the mean variance at points u if the parameter variance is 1
   )
   c(list(label = label, text = text), utils::modifyList(properties, list(...)))
 }
@@ -35,13 +35,13 @@ ball_text <- function(variance, q, correlation) {
   sprintf("%s * (%s)", variance, sprintf(correlation, sprintf("Min2(Sqrt(%s), 1)", q)))
 }
 
-# The formula of a leaf in points and parameters with these names.
+# The formula of a leaf, for points and parameters with the given names.
 kernel_text <- function(leaf, x, y, references, dims) {
   kernel <- leaf$kernel
   time <- leaf$geometry$time
   values <- c(list(x = x, y = y, parameters = references, time = time, d = length(dims) - length(time)),
               kernel$constants, references)
-  # the sills of structures of lmc() include the variance
+  # for structures of lmc(), the sills include the variance, which is therefore 1 in the formula
   if (!"variance" %in% names(references)) values[["variance"]] <- "1"
   words <- names(formals(kernel$text))
   if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)

@@ -1,4 +1,4 @@
-# Smooth and elementary covariances: the row of each kernel, and its constructor. See cov_kernel.R for the properties.
+# Smooth and elementary covariances: each kernel and its constructor. See cov_kernel.R for the properties.
 
 squared_exponential_kernel <- kernel(
   "squared_exponential", function(variance, q) sprintf("%s * Exp(-%s / 2)", variance, q),
@@ -19,8 +19,7 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
 # The derivatives of Matern's covariance: K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2
-# / 2. NULL if the field has no derivative. `nu` may be the text of a parameter, which has the lower bound
-# least_smoothness.
+# / 2. NULL if the field has no derivative. `nu` may be the text of a parameter whose lower bound is least_smoothness.
 matern_derivatives <- function(variance, q, nu) {
   if (is.numeric(nu) && nu <= 1) return(NULL)
   twice <- if (is.numeric(nu)) 2 * nu else code_text("2 * ", nu)
@@ -48,7 +47,7 @@ matern_kernel <- kernel("matern", function(variance, q, nu) {
   paste(variance, "*", correlation)
 }, frequencies = student_frequencies, derivatives = matern_derivatives)
 
-# An estimated smoothness of a field with observed derivatives is at least this number.
+# The lower bound of an estimated smoothness if derivatives of the field are observed.
 least_smoothness <- 1.01
 
 #' @rdname covariance_functions
@@ -157,6 +156,6 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
-  # operators on covariances read parameters, so the leaf is wrapped in a product
+  # operators on covariances would read the parameters of a leaf, so the leaf is wrapped in a product
   if (length(words)) leaf else 1 * leaf
 }

@@ -1,9 +1,9 @@
-# The kinds of parameters without a unit, such as correlations. To add one, write its row: the searches, their starting
-# values, posterior draws and profiles read it.
+# The kinds of parameters without a unit, such as correlations. To add a kind, write a call of parameter_kind(), which
+# is read by searches, starting values, posterior draws and profiles.
 
-# `search`, the limits of a search; `start`, the limits of starting values, which are spread evenly between them on the
-# scale of the search or, if `even`, by value. `limits`: the limits of the values; NA for directions. `log`: whether the
-# search is on the scale of logarithms. `proper`: whether the posterior needs no prior, as the limits are finite.
+# `search`: the limits of a search. `start`: the limits of starting values, which are spread evenly on the scale of the
+# search or, if `even`, on the scale of values. `limits`: the limits of the values; NA for directions. `log`: whether
+# the search is on the scale of logarithms. `proper`: whether the posterior needs no prior, as the limits are finite.
 parameter_kind <- function(search, start, limits = c(if (log) 0 else -Inf, Inf), log = TRUE, proper = TRUE,
                            even = !log) {
   list(search = search, start = start, limits = limits, log = log, proper = proper, even = even)
@@ -19,12 +19,12 @@ parameter_kinds <- list(
   interaction = parameter_kind(c(0, 1), c(0, 1), limits = c(0, 1), log = FALSE)
 )
 
-# TRUE if values of this kind are positive, and optimised as logarithms.
+# TRUE if values of this kind are positive, and the search uses their logarithms.
 is_log_kind <- function(kind) kind != "center" && (parameter_kinds[[kind]]$log %||% TRUE)
 
 kinds_with_limits <- function() names(Filter(function(kind) kind$proper, parameter_kinds))
 
-# The value at a position between 0 and 1 of the starting values.
+# The starting value at a position between 0 and 1 in the limits `start`.
 start_of_kind <- function(kind, position) {
   kind <- parameter_kinds[[kind]]
   low <- kind$start[[1]]
@@ -32,5 +32,5 @@ start_of_kind <- function(kind, position) {
   if (kind$even) low + (high - low) * position else low * (high / low)^position
 }
 
-# The limits of the values of a row of the parameters.
+# The limits of the values of a parameter, given its row in the table of parameters.
 limits_of <- function(row) parameter_kinds[[row$kind]]$limits %||% c(if (row$log) 0 else -Inf, Inf)

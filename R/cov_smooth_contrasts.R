@@ -1,10 +1,11 @@
 # Smooths of the levels of a factor that add up to zero, bs = "sz": functions f_1, ..., f_L with independent
 # coefficients of variances v_1, ..., v_L, given that their sum is zero. The coefficients are those of the first L - 1
-# functions, each with the penalty B, and the last function is minus their sum. For each eigenvector of B, their
-# covariance is D - v v' / sum(v), where v and D = diag(v) contain the first L - 1 variances, and the sum runs over all.
+# functions, each with the penalty B, and the last function is minus their sum. For each eigenvector of B, the
+# covariance of the coefficients is D - v v' / sum(v), where v and D = diag(v) contain the first L - 1 variances, and
+# the sum is over all L variances.
 
-# The columns of such a smooth of mgcv, as diagonal_penalties() makes them, with the number `contrasts` of its
-# functions; NULL for other smooths.
+# For smooths of mgcv with bs = "sz", the result of diagonal_penalties() with the number `contrasts` of functions; NULL
+# for other smooths.
 contrast_penalties <- function(smooth) {
   count <- length(smooth$S)
   size <- ncol(smooth$S[[1]]) / (count - 1)
@@ -25,7 +26,7 @@ contrast_penalties <- function(smooth) {
 
 is_contrast <- function(leaf) !is.null(leaf$kernel$constants$contrasts)
 
-# The formula in the points, whose columns are basis functions of the first levels.
+# The kernel of points whose columns are basis functions of the first L - 1 levels.
 contrasts_kernel <- kernel("smooth", function(variance, x, y, contrasts, size) {
   levels <- seq_len(contrasts - 1) - 1
   v <- code_text("Elem(", variance, ", ", levels, ")")
@@ -46,7 +47,7 @@ contrast_covariance <- function(variance, size) {
   kronecker(diag(first, length(first)) - tcrossprod(first) / sum(variance), diag(size))
 }
 
-# The derivatives of this covariance with respect to the variances.
+# The derivatives of the covariance D - v v' / sum(v) with respect to the variances.
 contrast_slopes <- function(variance, size) {
   share <- variance[-length(variance)] / sum(variance)
   lapply(seq_along(variance), function(k) {
@@ -55,7 +56,7 @@ contrast_slopes <- function(variance, size) {
   })
 }
 
-# The methods of cov_effects.R for the coefficients.
+# The methods of effects (cov_effects.R) for these coefficients.
 effect_root.contrast_effect <- function(effect, theta) {
   variance <- effect_parameters(effect, theta)$variance
   t(chol(contrast_covariance(variance, effect$leaf$kernel$constants$size)))

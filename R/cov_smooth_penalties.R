@@ -1,14 +1,16 @@
-# Smooths with several penalties, b' S_k b with the weights 1 / v_k. Scaled such that their sum with weights 1 is the
-# sum of squares, the penalties of nearly all smooths of mgcv have the same eigenvectors: coefficient j has the
-# precision sum_k d_kj / v_k with the shares d_kj of the penalties, which add up to 1.
+# Smooths with several penalties b' S_k b, which have the weights 1 / v_k. The coefficients are scaled so that the sum
+# of the penalties with weights 1 is the sum of squares. For nearly all smooths of mgcv, all penalties then have the
+# same eigenvectors, and in the basis of these eigenvectors coefficient j has the precision sum_k d_kj / v_k with shares
+# d_kj of the penalties that add up to 1.
 
-# The coordinates of the `random` coefficients and of the `trend`, and the `shares`, a row for each penalty.
+# Matrices whose columns transform the basis of mgcv to the functions of the `random` coefficients and of the `trend`,
+# and the `shares`, with a row for each penalty.
 diagonal_penalties <- function(smooth, label, call, tolerance = 1e-10) {
   sum <- eigen(Reduce(`+`, smooth$S), symmetric = TRUE)
   random <- which(sum$values > tolerance * sum$values[[1]])
   whole <- unit_penalty_vectors(sum, random)
   within <- lapply(smooth$S, function(S) crossprod(whole, S %*% whole))
-  # eigenvalues of a sum with such weights are equal only if the eigenvalues of each penalty are equal
+  # with these arbitrary weights, eigenvalues of the sum are equal only if the eigenvalues of each penalty are equal
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))
@@ -47,7 +49,7 @@ kernel_of_smooth <- function(column, count, level) {
   with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = level)
 }
 
-# The formula in the points, whose columns are basis functions and, with a `level`, its number.
+# The kernel of points whose columns are the basis functions and, for a smooth of a `level`, the number of the level.
 penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   count <- nrow(shares)
   size <- ncol(shares)
@@ -70,7 +72,7 @@ is_penalised <- function(leaf) !is.null(leaf$kernel$constants$shares)
 
 coefficient_precisions <- function(leaf, variance) colSums(leaf$kernel$constants$shares / variance)
 
-# The methods of cov_effects.R for the coefficients.
+# The methods of effects (cov_effects.R) for these coefficients.
 effect_root.penalised_effect <- function(effect, theta) {
   precisions <- coefficient_precisions(effect$leaf, effect_parameters(effect, theta)$variance)
   diag(1 / sqrt(precisions), effect$size)

@@ -18,13 +18,13 @@ coordinates_of <- function(coords, source, env, call, fitted = NULL) {
   coords
 }
 
-# Names of columns as a formula: c("x", "y") is ~ x + y.
+# Converts names of columns to a formula: c("x", "y") becomes ~ x + y.
 named_coordinates <- function(coords, data) {
   if (!is.character(coords) || !length(coords) || !all(coords %in% names(data))) return(coords)
   stats::reformulate(sprintf("`%s`", coords), env = emptyenv())
 }
 
-# A matrix, or a list of variables in their classes.
+# The coordinates as a matrix, or as a list of variables that keep their classes.
 coordinate_variables <- function(coords, data, call) {
   if (inherits(coords, "formula")) return(coordinate_columns(coords, data, call))
   if (is.data.frame(coords)) {
@@ -85,7 +85,8 @@ check_coordinate <- function(value, name, call) {
   stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
 }
 
-# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
+# A formula of coordinates that can be evaluated for new data: scale(x) uses the mean and the standard deviation of x in
+# the fit.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)
@@ -94,7 +95,7 @@ lasting_coordinates <- function(coords, data) {
   structure(terms, predvars = Map(stats::makepredictcall, values, calls))
 }
 
-# Prototypes of coordinates, by their names; NULL for a matrix or points without names.
+# The prototypes of coordinates by name; NULL for a matrix or points without names.
 fitted_coordinates <- function(coords, data, call) {
   if (is.null(coords)) return(NULL)
   values <- coordinate_variables(coords, data, call)

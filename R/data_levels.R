@@ -1,8 +1,9 @@
-# Levels by value: grouping variables are matched as numbers, instants, strings, ..., never by printed text. A factor
-# a:b has the pairs of values of a and b as levels. `values` are therefore lists of vectors, one for each of a and b.
+# Levels are matched by value: the values of grouping variables are compared as numbers, instants, strings, ..., never
+# as printed text. The levels of a factor a:b are pairs of values of a and b, so `values` are lists of vectors, one for
+# a and one for b.
 
-# Numbers of the levels of `values` among the `known` levels, which are distinct; other levels receive the following
-# numbers, missing values NA.
+# The numbers of the levels of `values` among the `known` levels, which are distinct. New levels receive the following
+# numbers, and missing values receive NA.
 match_levels <- function(values, known = lapply(values, `[`, 0)) {
   here <- Reduce(`&`, lapply(values, function(x) !is.na(x)))
   keys <- Map(function(x, k) first_numbers(joint_keys(k, x[here])), values, known)
@@ -10,7 +11,7 @@ match_levels <- function(values, known = lapply(values, `[`, 0)) {
   replace(rep(NA_real_, length(here)), here, level[seq_along(level) > length(known[[1]])])
 }
 
-# The levels of `values`, sorted, and the number `of` each value.
+# The sorted levels of `values`, and for each value the number `of` its level.
 distinct_levels <- function(values) {
   of <- match_levels(values)
   first <- which(!duplicated(of) & !is.na(of))
@@ -18,7 +19,7 @@ distinct_levels <- function(values) {
   list(values = lapply(values, function(x) x[first[sorted]]), of = match(of, sorted))
 }
 
-# Numbers in the order of the values; strings are sorted only once each, because sorting strings takes R long.
+# Numbers with the order of the values. Only distinct strings are sorted, because R sorts strings slowly.
 level_rank <- function(x) {
   if (is.factor(x)) return(as.integer(x))
   if (!is.character(x)) return(xtfrm(x))
@@ -26,7 +27,7 @@ level_rank <- function(x) {
   match(x, distinct[order(readable_text(distinct))])
 }
 
-# Replaces values that are close to a known value by it, because a conversion of units is subject to rounding.
+# Replaces values that are close to a known value by the known value, because conversions of units have rounding errors.
 snapped <- function(x, known) {
   if (!variable_kind(known) %in% c("duration", "units")) return(x)
   near <- match(signif(as.numeric(x), 14), signif(as.numeric(known), 14))
@@ -40,7 +41,7 @@ joint_keys <- function(x, y) {
   c(keys(x), keys(y))
 }
 
-# Distinct and readable names of levels.
+# The names of levels, which are distinct and readable.
 level_labels <- function(values) {
   each <- lapply(values, value_labels)
   if (length(each) == 1) return(each[[1]])

@@ -1,4 +1,4 @@
-# Maps of terra and stars: their cells in the order of the map's dimensions.
+# Maps of packages terra and stars are read as tables of cells, in the order of the dimensions of the map.
 
 spatial_parts.SpatRaster <- function(data) {
   u <- terra::xyFromCell(data, seq_len(terra::ncell(data)))
@@ -9,7 +9,7 @@ spatial_parts.SpatRaster <- function(data) {
        crs = system_of(terra::crs(data)), kind = "SpatRaster")
 }
 
-# Coordinates are those of the dimensions x and y, in any order. The value of another dimension, such as a time, is a
+# Coordinates are those of the dimensions x and y, in any order. The values of any other dimension, such as time, are a
 # variable.
 spatial_parts.stars <- function(data) {
   need_package("stars", "data of class stars")
@@ -68,13 +68,13 @@ check_raster <- function(data, axes, call = caller_env()) {
   ), call = call)
 }
 
-# The coordinates of a map are variables as well.
+# Adds the coordinates of a map to the variables.
 with_coordinates <- function(values, u) {
   u <- as.data.frame(u)
   cbind(values, u[setdiff(names(u), names(values))])
 }
 
-# Cells of a map without any value are not predicted.
+# Sets the coordinates of cells without any value to NA, so that these cells are not predicted.
 without_masked <- function(u, values) {
   if (ncol(values)) u[rowSums(!is.na(values)) == 0, ] <- NA
   u

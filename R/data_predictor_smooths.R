@@ -1,8 +1,8 @@
-# Smooths in the linear predictor of the noise, such as ~ z + s(x, y): further columns of its model matrix
-# (data_predictors.R). In the basis of each smooth, functions without a penalty come first, then functions whose
-# coefficients are independent normal variables with an estimated variance (gp_noise_field.R).
+# Smooths in the linear predictor of a parameter, such as ~ z + s(x, y), are additional columns of the model matrix of
+# the predictor (data_predictors.R). In the basis of each smooth, functions without a penalty come first, then functions
+# whose coefficients are independent normal variables with an estimated variance (gp_noise_field.R).
 
-# The column of a predictor with its smooths, columns without a basis; `fixed` is the formula without them.
+# Adds smooths, which are columns without a basis, to the column of a predictor; `fixed` is the formula without smooths.
 with_predictor_smooths <- function(column, data, call) {
   parts <- split_effects(column$formula[[2]])
   if (!length(parts$effects) || !is.null(column$smooths)) return(column)
@@ -36,7 +36,7 @@ settled_predictor_smooths <- function(column, rows, data, n, call) {
   }, column$smooths, values)
 }
 
-# The columns of the smooths at rows with these values of their variables.
+# The columns of the smooths for rows with the given values of their variables.
 smooth_columns <- function(smooths, values) {
   do.call(cbind, Map(function(smooth, values) {
     both <- smooth_functions(smooth, values)
@@ -46,8 +46,8 @@ smooth_columns <- function(smooths, values) {
   }, smooths, values))
 }
 
-# For each smooth, the positions of its random coefficients among the columns; the first `fixed` columns belong to no
-# smooth.
+# For each smooth, the positions of its random coefficients among the columns; the first `fixed` columns do not belong
+# to smooths.
 random_columns <- function(smooths, fixed) {
   widths <- vapply(smooths, function(smooth) c(ncol(smooth$trend), ncol(smooth$random)), integer(2))
   last <- fixed + cumsum(colSums(widths))

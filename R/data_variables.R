@@ -1,4 +1,4 @@
-# The variables of a formula with a value for each observation: new points need their own values.
+# The variables of a formula with a value for each observation: new data must contain values of these variables.
 
 # The names that are looked up when `e` is evaluated, except parts of lists and arguments of functions in `e`.
 names_used <- function(e) {
@@ -8,15 +8,15 @@ names_used <- function(e) {
   if (head %in% c("::", ":::")) return(character())
   if (head == "function") return(setdiff(names_used(e[[3]]), names(e[[2]])))
   parts <- as.list(e)[if (head %in% c("$", "@")) 2 else -1]
-  parts <- c(if (!nzchar(head)) e[[1]], parts[nzchar(as.character(parts))]) # x[, 1] has an argument without a name
+  parts <- c(if (!nzchar(head)) e[[1]], parts[nzchar(as.character(parts))]) # omits empty arguments, as in x[, 1]
   unique(unlist(lapply(parts, names_used)))
 }
 
-# The parts of a formula, without its response, that are evaluated.
+# The expressions in a formula that are evaluated, without the response.
 expressions_of <- function(terms) as.list(attr(stats::delete.response(terms), "variables"))[-1]
 
-# The names in the formula that are columns of the data, are a term themselves, or have the length of the observations
-# in the environment of the formula. Other names are settings, such as knots.
+# The names in the formula that are columns of the data, that are a term of the formula, or whose values in the
+# environment of the formula have the length of the observations. Other names are settings, such as knots.
 point_variables <- function(terms, data, n) {
   expressions <- expressions_of(terms)
   from <- environment(terms) %||% globalenv()
@@ -31,7 +31,7 @@ needed_variables <- function(trend, coords, data, n) {
 }
 
 # Checks that new data contain the variables that had one value per observation in the fit: a variable of the same name
-# elsewhere would have the values of other points. The same holds for an expression without any column of the data.
+# elsewhere would have the values of other points. The same is true for an expression without any column of the data.
 check_variables <- function(terms, needed, data, what, call) {
   has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
   if (length(lacking <- setdiff(needed, names(data)))) {

@@ -1,7 +1,7 @@
 # Zones of a map: a layer of terra or stars, or polygons; a cell belongs to the zone that contains its centre.
 
-# Returns a function of rows of a map: f(rows) is a data frame of the cells that are in zones, with columns `cell`,
-# numbered from the first of these rows, `zone` and `area`.
+# Returns a function of rows of a map: f(rows) is a data frame of the cells in zones, with the columns `cell` (numbered
+# from the first cell of these rows), `zone` and `area`.
 zone_reader <- function(zones, template, call) {
   cells_of <- if (is_map(zones)) cells_of_layer(zones, template, call) else cells_of_polygons(zones, template, call)
   function(rows) {
@@ -50,7 +50,7 @@ window_template <- function(template, rows) {
               extent = terra::ext(box[["xmin"]], box[["xmax"]], top - length(rows) * terra::yres(template), top))
 }
 
-# The windows of a mask or of zones, which must have the cells of the map.
+# The windows of a mask or of a layer of zones, whose cells must be those of the map.
 windows_of_layer <- function(layer, template, name, call) {
   windows <- if (is_map(layer)) map_windows(layer_of_tile(layer, template), call = call)
   if (!is.null(windows) && has_geometry(windows$template, template)) return(windows)
@@ -71,8 +71,8 @@ layer_of_tile <- function(x, template) {
   x
 }
 
-# TRUE for maps with the same cells. A missing reference system matches any other: terra assumes longitude and latitude
-# for a file without one if its extent allows this, stars does not.
+# TRUE for maps with the same cells. A missing reference system matches any other, because packages differ: for a file
+# without a reference system, terra assumes longitude and latitude if the extent allows this, but stars does not.
 has_geometry <- function(x, template, ...) {
   same <- function(crs) isTRUE(terra::compareGeom(x, template, crs = crs, ..., stopOnError = FALSE))
   same(TRUE) || same(FALSE) && !differ_in_crs(system_of(terra::crs(x)), system_of(terra::crs(template)))

@@ -1,4 +1,4 @@
-# Words of print(), summary(), glance() and a warning for the quality of an approximation by neighbours.
+# Texts about the quality of an approximation by neighbours, for print(), summary(), glance() and a warning.
 
 approximation_words <- function(object) {
   verdict <- approximation_verdict(object)

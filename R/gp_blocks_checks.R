@@ -1,7 +1,7 @@
 # Arguments of gp() that fits of tables do not support, and the memory that these fits need.
 
-# Stops at the first argument of gp() that is not supported for a table; the message names an alternative. `chosen` are
-# quosures of arguments.
+# Stops if an argument of gp() is not supported for tables; the message names an alternative. `chosen` are quosures of
+# arguments.
 check_table_settings <- function(chosen, family, transform, how, call) {
   given <- c(subset = !rlang::quo_is_null(chosen$subset), group = !rlang::quo_is_null(chosen$group),
              family = !is.null(family), transform = !is.null(transform), precision = how$precision != "float64")
@@ -51,7 +51,8 @@ check_block_model <- function(model, call) {
   stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are not available for a table.", call = call)
 }
 
-# The number of rows of a chunk: the chunk and the columns computed from it take a twentieth of the memory.
+# The number of rows of a chunk: a chunk and the columns that are computed from the chunk take a twentieth of the
+# memory.
 chunk_rows <- function(memory, columns) {
   if (is.null(memory)) return(2e5)
   min(1e6, max(1e4, floor(memory_bytes(memory) / 20 / (8 * 8 * (columns + 4)))))
@@ -83,8 +84,8 @@ check_table_memory <- function(memory, n, pilot, call) {
                call = call)
 }
 
-# The number of bytes of R, of the heads of all cells with their tree and neighbours, and of some copies of a cell with
-# its halo.
+# The number of bytes that a fit needs: for R itself, for the heads of all cells with their tree and neighbours, and for
+# some copies of a cell with its halo.
 needed_memory <- function(n, pilot) {
   width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
   heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))

@@ -1,7 +1,7 @@
 # Adaptive importance sampling of the posterior of the parameters, on the scale of the search.
 
-# centers: the optima of the posterior, the mode first; scales: covariance matrices of the normal approximations there;
-# log_density(s); theta_of(s).
+# The target of the sampler: `centers`, the optima of the posterior density, the mode first; `scales`, the covariance
+# matrices of the normal approximations at these optima; and the functions log_density(s) and theta_of(s).
 posterior_target <- function(fit) {
   fit <- sampled_fit(fit)
   parameters <- fit$model$parameters
@@ -22,7 +22,7 @@ posterior_target <- function(fit) {
     value <- likelihood$value(theta_of(s))
     if (is.finite(value)) -value / 2 else -Inf
   }
-  log_density(centers[[1]]) # uses the neighbours at the mode
+  log_density(centers[[1]]) # evaluated first, so that the neighbours are chosen at the mode
   scales <- lapply(optima, function(theta) {
     information <- observed_information(replace(fit, "theta", list(theta)), free)
     if (all(is.finite(information))) solve(positive_definite(information)) else diag(0.25, length(free))
@@ -30,7 +30,7 @@ posterior_target <- function(fit) {
   list(centers = centers, scales = scales, log_density = log_density, theta_of = theta_of, names = parameters$name)
 }
 
-# 2 n proposals: a row of parameters and a weight for each, and the effective sample size.
+# A sample of 2 n proposals: a row of parameters and a weight for each proposal, and the effective sample size.
 posterior_pool <- function(target, n) {
   first <- t_mixture(target$centers, target$scales)
   s <- first$draw(n)
@@ -74,7 +74,8 @@ adapted <- function(first, s, weight) {
   t_mixture(list(moments$center), list(scale))
 }
 
-# A mixture of multivariate t distributions with equal weights: draw(n) returns a row for each draw, and log_density(s).
+# A mixture of multivariate t distributions with equal weights: draw(n), which returns a row for each draw, and
+# log_density(s).
 t_mixture <- function(centers, scales, df = 5) {
   roots <- lapply(scales, chol)
   p <- length(centers[[1]])
@@ -96,7 +97,7 @@ t_mixture <- function(centers, scales, df = 5) {
   })
 }
 
-# n numbers of draws, in random order: each occurs n times its weight, rounded up or down.
+# The numbers of n draws, in random order. The frequency of a number is n times its weight, rounded up or down.
 systematic_sample <- function(weight, n) {
   upto <- cumsum(weight)
   levels <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]

@@ -95,8 +95,8 @@
 #' @name gp_methods
 NULL
 
-# Stops at arguments that the method of gp for the generic `name` does not support. Some packages, such as car, pass
-# `complete` to coef() and vcov(), as for lm(); it is ignored.
+# Stops if a call has arguments that the method for fits of the generic `name` does not have. Some packages, such as
+# car, pass `complete` to coef() and vcov(), as for lm(); this argument is ignored.
 no_further <- function(name, ..., call = caller_env()) {
   refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
 }
@@ -121,13 +121,13 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats vcov weights
 #' @export
 nobs.gp <- function(object, ...) {
-  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # step() and drop1() pass use.fallback
+  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # passed by step() and drop1()
   object$data[["n"]] %||% length(object$data$location %||% object$data$y)
 }
 
 #' @export
 formula.gp <- function(x, ...) {
-  # as.formula(), which update.formula() and add1() call, passes env
+  # as.formula() passes `env`; update.formula() and add1() call as.formula()
   refuse_arguments("formula.gp", list(...), ignored = "env")
   # random effects and smooths are not terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
@@ -179,7 +179,8 @@ residuals.gp <- function(object, type = c("response", "pearson"), ...) {
   stats::naresid(object$na.action, off)
 }
 
-# The standard deviations of the noise of the observations, in the form of their residuals; NA without noise.
+# The standard deviations of the noise of the observations, with the shape of the residuals; NA for observations without
+# noise.
 noise_errors <- function(object, off) {
   variance <- if (is.matrix(off)) rep(nugget_of(object), each = nrow(off)) else {
     observation_noise(object)
@@ -223,7 +224,7 @@ chol2inv_named <- function(root, names) {
   inverse
 }
 
-# Standard errors of all parameters of the covariance, NA for given values.
+# The standard errors of all parameters of the covariance; NA for values that the user gave.
 covariance_errors <- function(object) {
   v <- vcov(object, "covariance")
   names <- names(coef(object, "covariance"))
@@ -250,7 +251,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   wald_limits(parameters, values, sqrt(c(trend, covariance)), level, parm)
 }
 
-# Limits of values with standard errors, symmetric on the scale of the search, for the requested parameters.
+# Wald limits for the requested parameters, symmetric about the value on the scale of the search.
 wald_limits <- function(parameters, values, se, level, parm, call = caller_env()) {
   half <- se / search_slope(parameters, values)
   limits <- vapply(stats::qnorm((1 + c(-1, 1) * level) / 2), function(q) {

@@ -1,4 +1,4 @@
-# Panels of the empirical variogram over that of the model.
+# Panels of the empirical variogram and the variogram of the model.
 
 # Splits the arguments of plot() into those of gp_variogram() and all others.
 split_settings <- function(arguments, drawn, call = caller_env()) {
@@ -15,7 +15,7 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
   list(settings = settings, graphics = arguments[!of_pairs])
 }
 
-# Stops at `arguments` that no panel uses: arguments of the frame apply to each panel, colours to maps.
+# Stops if no panel uses one of the `arguments`. Arguments of the frame apply to all panels, colours to maps.
 check_drawn <- function(arguments, method, maps = FALSE, call = caller_env()) {
   known <- c(arguments_of_frame, if (maps) c("col", "breaks", "zlim", "useRaster"))
   unknown <- arguments[!(names(arguments) %||% character(length(arguments))) %in% known]
@@ -36,7 +36,7 @@ variogram_panel <- function(title, xlab, empirical, model, reach = max(empirical
             zero = TRUE, reach = reach)
 }
 
-# The longest curve alone, if the others do not differ from it.
+# Only the longest curve, if the other curves are equal to it.
 distinct_curves <- function(model) {
   curves <- split(model, model$along)
   longest <- curves[[which.max(vapply(curves, function(curve) max(curve$dist), 0))]]
@@ -47,8 +47,8 @@ distinct_curves <- function(model) {
   if (all(same)) longest else model
 }
 
-# The variogram of the response without its trend, nugget included, and the variogram of the model along each coordinate
-# in which the covariance differs.
+# The empirical variogram of the detrended response, which includes the nugget, and the variogram of the model along
+# each coordinate for which it differs.
 variogram_of <- function(x, settings = list()) {
   if (!is.null(x$family)) {
     stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",
@@ -58,10 +58,10 @@ variogram_of <- function(x, settings = list()) {
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
-  # computing all pairs of more points takes more than a second
+  # all pairs of more than 3000 points would take more than a second
   some <- spaced_rows(length(residual), 3000)
   u <- x$data$u[some, , drop = FALSE]
-  # pairs of different groups are beyond any distance
+  # separates groups, so that pairs of points in different groups are beyond all distances
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
   settings <- utils::modifyList(list(cutoff = largest_extent(place(u)) / 3), settings)
   empirical <- do.call(gp_variogram, c(list(apart, residual[some]), settings))

@@ -1,6 +1,7 @@
 # Panels of observations, residuals and covariances.
 
-# The observations of fitted_sample() over their first two coordinates, or over the only one, with their fitted values.
+# A panel of the observations of fitted_sample() and their fitted values, over the first two coordinates or over the
+# only coordinate.
 observations_panel <- function(x) {
   some <- fitted_sample(x)
   u <- x$parts$u[some$rows, , drop = FALSE]
@@ -12,8 +13,8 @@ observations_panel <- function(x) {
             aspect = if (x$model$d == 2) map_aspect(x) else NA, legend = "fitted")
 }
 
-# Fitted values and residuals of all observations or, if there are more than `most_drawn`, of a sample; and their
-# numbers.
+# Fitted values and residuals of all observations or, if there are more than `most_drawn`, of a sample; and the numbers
+# of these observations.
 fitted_sample <- function(x, residuals = FALSE) {
   if (inherits(x, "gp_blocks")) return(sample_of_table(x))
   n <- nobs.gp(x)
@@ -32,7 +33,7 @@ fitted_sample <- function(x, residuals = FALSE) {
        residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
 }
 
-# Like fitted_sample(), for a fit by with_observations().
+# The counterpart of fitted_sample() for a fit by with_observations().
 sample_of_table <- function(x) {
   rows <- drawn_rows(nrow(x$records))
   residual <- residuals_of_some(x, x$records[rows, , drop = FALSE])
@@ -50,7 +51,8 @@ measures_degrees <- function(x) {
   x$parts$long_lat || on_globe(x$model)
 }
 
-# Covariances along each coordinate from the first observation; `shown` are the coordinates whose curves differ.
+# Covariances along each coordinate from the first observation; `shown` are the coordinates whose curves differ from
+# each other.
 covariance_curves <- function(x) {
   u <- x$data$u
   d <- x$model$d
@@ -76,7 +78,7 @@ covariance_curves <- function(x) {
   list(curves = curves, reach = reach, shown = if (all(same)) longest else seq_len(d))
 }
 
-# A curve of the covariance; the point is the variance including the nugget.
+# A panel with curves of the covariance; the point at distance 0 is the variance including the nugget.
 covariance_panel <- function(x) {
   result <- covariance_curves(x)
   names <- colnames(x$parts$u)

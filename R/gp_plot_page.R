@@ -1,7 +1,7 @@
 # Pages of several panels, and overlays of maps.
 
-# The numbers of panels on a page whose height is `shape` times its width, for layout(). Panels are about square, and
-# each row fills the page. More than twelve panels take several pages.
+# The matrix for layout() with the numbers of the panels on a page whose height is `shape` times its width. Panels are
+# about square, and each row has the width of the page. More than twelve panels are drawn on several pages.
 page_matrix <- function(count, shape = 1) {
   count <- min(count, 12)
   rows <- min(count, max(1, round(sqrt(count * shape))))
@@ -14,7 +14,7 @@ page_matrix <- function(count, shape = 1) {
 
 page_shape <- function(size = grDevices::dev.size()) size[[2]] / size[[1]]
 
-# The page of panels; a map beside two diagrams takes the left half.
+# The matrix for panels of a fit; a map next to two diagrams fills the left half.
 page_of_panels <- function(panels, panel_names, several) {
   if (several && identical(panel_names, "variogram")) return(triangle_of_pairs(length(panels)))
   maps <- vapply(panels, function(panel) panel$kind %in% c("map", "values"), NA)
@@ -22,7 +22,7 @@ page_of_panels <- function(panels, panel_names, several) {
   page_matrix(length(panels), page_shape())
 }
 
-# The lower triangle of the pairs of variables, row by row.
+# The matrix for pairs of variables: the lower triangle, row by row.
 triangle_of_pairs <- function(count) {
   p <- (sqrt(8 * count + 1) - 1) / 2
   numbers <- matrix(0, p, p)
@@ -50,7 +50,7 @@ check_overlay <- function(add, call = caller_env()) {
   stop_kernops("input", "{.arg add} must be an object of sf, terra or sp, or a function that draws.", call = call)
 }
 
-# Lines, polygons or points of sf, terra or sp, or a function that draws.
+# Draws an overlay: lines, polygons or points of sf, terra or sp, or a function that draws.
 draw_overlay <- function(add) {
   if (is.null(add)) return(invisible())
   if (is.function(add)) return(add())

@@ -1,7 +1,7 @@
-# Words of plots: their size, classes of values, units of axes.
+# Text in plots: sizes, classes of values, units of axes.
 
-# The size of a long title or label in the middle of a `side` of the panel: as small as the space up to the border of
-# the figure requires; `size` is "cex.main" or "cex.lab".
+# The size of a long title or label in the middle of a `side` of the panel: reduced to fit between the panel and the
+# border of the figure; `size` is "cex.main" or "cex.lab".
 text_cex <- function(text, size, side) {
   vertical <- side == 2
   before <- graphics::par("mai")[[if (vertical) 1 else 2]]
@@ -13,7 +13,7 @@ text_cex <- function(text, size, side) {
   graphics::par(size) * min(1, 0.97 * room / max(long, 1e-9))
 }
 
-# Labels for an axis with the size at which they fit; no labels if they would be smaller than half a line.
+# The labels of an axis and a size at which they fit; no labels if this size would be less than half a line.
 legible_ticks <- function(words) {
   if (is.null(words)) return(NULL)
   room <- graphics::par("fin")[[2]] - 6 * line_inches()
@@ -23,7 +23,7 @@ legible_ticks <- function(words) {
   list(text = text, cex = min(1, cex) * graphics::par("cex.axis"))
 }
 
-# Classes of values between `levels`, the largest first.
+# The names of the classes of values between `levels`, the largest first.
 class_words <- function(levels) {
   levels <- format(levels, trim = TRUE)
   rev(paste(levels[-length(levels)], levels[-1], sep = " to "))
@@ -36,7 +36,7 @@ axis_values <- function(x, k, values) {
   if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
 }
 
-# "distance in km" on the globe; otherwise with the unit of the reference system of the data, if it is known.
+# "distance in km" on the globe; otherwise "distance" with the unit of the coordinate reference system, if known.
 distance_label <- function(x) {
   if (on_globe(x$model)) return("distance in km")
   if (measures_degrees(x)) return("distance in degrees")

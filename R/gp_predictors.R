@@ -1,4 +1,4 @@
-# Linear predictors of the parameters of a family, as the arguments of gp() give them.
+# Linear predictors of the parameters of a family, from the arguments of gp().
 
 # Adds predictors to the family; Gaussian observations with a predictor have a family, too.
 with_predictors <- function(family, predictors, zi, dispersion, call) {
@@ -20,7 +20,7 @@ with_predictors <- function(family, predictors, zi, dispersion, call) {
   family
 }
 
-# The usual names of parameters of zeros and of the dispersion.
+# Names of parameters in the families that the arguments `zi` and `dispersion` of gp() describe.
 familiar_parameters <- list(
   zi = c("zi", "zero"),
   dispersion = c("dispersion", "theta", "alpha", "delta", "shape", "sigma", "precision", "scale")
@@ -43,7 +43,7 @@ parameter_for <- function(argument, family, call) {
 
 predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
 
-# The covariance of observations whose noise has a predictor; it must not contain a nugget to estimate.
+# Removes a nugget with a free variance from the covariance, if the noise of Gaussian observations has a predictor.
 without_free_nugget <- function(covariance, family) {
   if (!identical(family$name, "gaussian") || is.null(family$predictors)) return(covariance)
   is_free_nugget <- function(leaves) {

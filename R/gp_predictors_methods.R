@@ -1,12 +1,12 @@
 # Methods of fits whose family has predictors (gp_predictors.R).
 
-# TRUE for the parameters of a family that are numbers, FALSE for coefficients of predictors.
+# TRUE for the parameters of a family that are single numbers, FALSE for coefficients of predictors.
 is_constant_parameter <- function(family) {
   parameters <- family$parameters
   !(parameters$of %||% parameters$name) %in% names(family$predictors)
 }
 
-# The fixed coefficients of a predictor, by the names of its covariates.
+# The fixed coefficients of a predictor, named by its covariates.
 predictor_coefficients <- function(object, name) {
   predictor <- object$family$predictors[[name]]
   all <- stats::setNames(object$dispersion[object$family$parameters$of == name], predictor$column$names)
@@ -22,7 +22,7 @@ predictor_words <- function(family) {
   }, "")
 }
 
-# For each predictor, its coefficients and their errors, selected from those of all parameters.
+# A table for each predictor: its coefficients and their standard errors, selected from the `errors` of all parameters.
 predictor_tables <- function(object, errors) {
   of <- object$family$parameters$of
   lapply(stats::setNames(nm = names(object$family$predictors)), function(name) {
@@ -41,8 +41,8 @@ print_predictors <- function(tables, fit, digits) {
   }
 }
 
-# Warns of parameters beyond all plausible values, where the likelihood hardly depends on them: coefficients may then be
-# arbitrarily large.
+# Warns about parameters with implausible values, at which the likelihood hardly depends on the parameter, so that
+# coefficients may be arbitrarily large.
 warn_about_predictors <- function(fit) {
   family <- fit$family
   for (name in names(family$predictors)) {
@@ -60,7 +60,8 @@ warn_about_predictors <- function(fit) {
   }
 }
 
-# TRUE if the predictor of `small` is a special case of that of `large`. A parameter without a predictor is constant.
+# TRUE if the predictor of `small` is a special case of the predictor of `large`. A parameter without a predictor is
+# constant.
 spans_predictor <- function(name, large, small) {
   if (!name %in% names(large$family$density$parameters)) return(FALSE)
   covariates <- function(fit) {

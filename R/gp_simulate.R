@@ -73,7 +73,7 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   })
 }
 
-# Shows a message once a session: formerly, the default for Gaussian observations was the field.
+# Informs users, once per session, that the default for Gaussian observations has changed: it was the field.
 tell_new_responses <- function(noise) {
   if (!noise) return(invisible())
   cli::cli_inform(c(i = "{.fn simulate} draws new responses of the observations, as {.fn stats::simulate}.",
@@ -82,7 +82,7 @@ tell_new_responses <- function(noise) {
                   class = "kernops_new_responses", .frequency = "once", .frequency_id = "kernops_new_responses")
 }
 
-# Simulates: converts newdata to points, calls draw(points), and returns the class of the response, or of newdata.
+# Converts newdata to points, calls draw(points), and returns draws with the class of the response, or of newdata.
 simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call = caller_env()) {
   in_order_x_y(newdata, function(newdata) {
     points <- points_to_simulate(fit, newdata, coords, nsim, call)
@@ -138,7 +138,7 @@ simulated <- function(object, points, nsim, conditional, noise, features) {
   requested_draws(with_phi_of(object, points$u), field, noise, if (points$fitted) object$parts$weights else 1)
 }
 
-# A table of draws on the scale of the response.
+# A table of draws, converted to the scale of the response.
 table_of_draws <- function(draws, object, points, prefix) {
   nsim <- ncol(as.matrix(draws))
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
@@ -155,8 +155,8 @@ give_back_draws <- function(draws, object, points, newdata) {
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
-# Treats points as missing if the covariance is not a number there, for example because of the logarithm of a negative
-# number.
+# Marks points as incomplete if the covariance is not a number at these points, for example because of the logarithm of
+# a negative number.
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)

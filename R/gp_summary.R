@@ -44,7 +44,7 @@ summary.gp <- function(object, cost = FALSE, ...) {
   se <- sqrt(diag(vcov(object)))
   errors <- covariance_errors(object)
   off <- some_residuals(object)
-  # one row for each of several variables
+  # a row for each variable if there are several
   quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
@@ -59,7 +59,8 @@ wald_table <- function(estimate, se) {
         `Pr(>|z|)` = 2 * stats::pnorm(-abs(estimate / se)))
 }
 
-# Residuals of a sample, evenly spaced, because local kriging of a million observations would take minutes.
+# The residuals of an evenly spaced sample of observations, because local kriging of a million observations would take
+# minutes.
 some_residuals <- function(object, max_rows = 20000) {
   if (inherits(object, "gp_blocks")) return(residuals_of_heads(object))
   n <- nobs.gp(object)
@@ -158,8 +159,8 @@ likelihood_words <- function(fit) {
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
-# The words of summary() about the weights of the Laplace approximation. If these are expected values, the terms of the
-# family's density contain minus the second derivatives as `curvature`.
+# The text in summary() about the weights of the Laplace approximation. If the weights are expected values, the terms of
+# the density have the element `curvature`, minus the second derivatives.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)
   "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"

@@ -1,4 +1,4 @@
-# update() of a fit: with changed arguments, or with further observations.
+# The method update() of a fit, for changed arguments or additional observations.
 
 #' Update a fit, with further observations or other arguments
 #'
@@ -72,7 +72,7 @@ check_data_present <- function(data, env, call = caller_env()) {
                           i = "Give all observations by {.code update(fit, data = )}."), call = call)
 }
 
-# The observations of the fit and the new ones, with the variables that both have.
+# The observations of the fit and the new observations, with the variables that both have.
 joined_data <- function(object, newdata, changed, env, call = caller_env()) {
   data <- if (!inherits(object, "gp_blocks")) eval(object$call$data, env)
   if (is.null(data) || is_map(data) || "data" %in% changed) {
@@ -95,7 +95,7 @@ joined_data <- function(object, newdata, changed, env, call = caller_env()) {
   })
 }
 
-# The fit after update(): with `refit`, the search begins at the estimates of `object`; otherwise the estimates are
+# The fit after update(): with `refit`, the search begins at the estimates in `object`; otherwise the estimates are
 # kept.
 continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
   by_formula <- length(split_effects(object$formula[[3]])$effects) > 0
@@ -118,7 +118,7 @@ continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
   fit
 }
 
-# TRUE if the Cholesky factor of the fit, on the host, can grow by rows for further observations.
+# TRUE if the Cholesky factor of the fit is on the host and can be extended by rows for additional observations.
 has_growing_factor <- function(object, call) {
   model <- object$model
   plain <- !is_functional(model, object$parts$layout) && !length(model$prior) && !has_effects(model) &&
@@ -156,7 +156,7 @@ extended_fit <- function(object, call, env) {
   fit
 }
 
-# The observations of all data of the call.
+# The observations in all data of the call, old and new.
 extended_parts <- function(object, call, env, user) {
   source <- data_source(spatial_parts(call$data))
   value <- function(name) within_data(rlang::new_quosure(call[[name]], env), source$data, user)

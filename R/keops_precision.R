@@ -1,10 +1,11 @@
-# Precisions of formulas: float64 and float32, and inputs that are rounded to 16 bits for arithmetic in float32. The
-# points are rounded (src/kernel_call.cpp), parameters are not.
+# Precisions of formulas: float64 and float32, and inputs that are rounded to 16 bits for arithmetic in float32. Points
+# are rounded (src/kernel_call.cpp), but parameters are not.
 
 precisions <- c("float64", "float32", "bfloat16", "float16")
 rounds_inputs <- function(precision) precision %in% c("bfloat16", "float16")
 
-# Reports the relative error of rounding the input, once for each formula. `from` is the environment of the operator.
+# Reports the relative error due to rounding of the input, once for each formula. `from` is the environment of the
+# operator.
 tell_rounding_error <- function(from, input, points_are_columns) {
   told <- cached("roundings")
   key <- rlang::hash(list(from$formula, from$args, from$precision, from$backend))
@@ -35,7 +36,7 @@ rounding_error <- function(from, input, points_are_columns, most = 64, most_pair
   chosen <- unique(round(seq(1, rows, length.out = count)))
   input[split] <- lapply(input[split], chosen_points, chosen, points_are_columns)
   settings <- from$settings()
-  # the CPU needs no kernels for small data
+  # runs on the CPU, which needs no compiled kernels for small data
   if (!any(vapply(input, is_gpu_matrix, NA))) settings$backend <- "cpu"
   run <- function(settings) kernel_run(from$live_kernel(), input, points_are_columns, NULL, settings)
   error_of_rounding(run(settings), run(replace(settings, "inputs", "")), from, points_are_columns, length(chosen))
@@ -43,7 +44,7 @@ rounding_error <- function(from, input, points_are_columns, most = 64, most_pair
 
 error_of_rounding <- function(rounded, exact, from, points_are_columns, points) {
   positions <- is.integer(exact)
-  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) { # the values come before the positions
+  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) { # keeps the values, which come before the positions
     values <- seq_len(from$about$size / 2)
     part <- function(x) if (points_are_columns) x[values, ] else x[, values]
     rounded <- part(rounded)

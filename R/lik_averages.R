@@ -1,11 +1,11 @@
 # Covariances of observations that are weighted sums of the field over nodes: A k A', where k is the covariance of the
-# nodes and A has the weights of an observation in a row. `nodes` are those of the data of a fit: targets without a
-# trend (predict_targets.R), or NULL where each observation is the field at its point.
+# nodes and each row of A has the weights of an observation. `nodes` are data$nodes of a fit: targets without a trend
+# (predict_targets.R), or NULL if each observation is a value of the field at a point.
 
-# Sums over the nodes of each observation, of the rows of x.
+# The weighted sums of rows of x over the nodes of each observation.
 by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
 
-# A' b: the row of b for an observation, times its weights, at the nodes of the observation.
+# The product A' b: for each node, the row of b of the node's observation times the weight of the node.
 at_nodes <- function(b, nodes) {
   if (is.null(nodes)) return(b)
   nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]
@@ -14,7 +14,8 @@ at_nodes <- function(b, nodes) {
 # The points of the observations, or of their nodes.
 seen_points <- function(data) data$nodes$u %||% data$u
 
-# The matrix of dense_factor() for such observations, on the host; its arguments `x`, which are points, are ignored.
+# The counterpart of dense_factor() for observations of averages, on the host. The arguments `x` of its functions, which
+# are points, are ignored.
 averages_factor <- function(n, nodes) {
   k <- dense_factor(n)
   own <- NULL

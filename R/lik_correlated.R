@@ -1,9 +1,9 @@
-# Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() has one
-# scale for each coordinate, but a formula may have other scales or directions at each point.
+# Neighbours by correlation, for user-defined covariances. The distances of neighbour_coordinates() have one scale for
+# each coordinate, but a user-defined formula may have different scales or directions at each point.
 
-# The function search() of ordered_sets(), for points in their order, by the correlation at theta. The search compares a
-# point with all earlier points if there are at most `max_points`, otherwise with four times as many near points as its
-# set has.
+# The function search() of ordered_sets(), for ordered points, which selects neighbours by the correlation at theta. If
+# there are at most `max_points` points, a point is compared with all earlier points; otherwise, with four times as many
+# near points as its set has.
 correlated_search <- function(search, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(search)
   force(search)
@@ -18,7 +18,7 @@ correlated_search <- function(search, model, theta, points, max_points = 2000) {
 
 has_formula_leaf <- function(model) !all_leaves(model$covariance, function(leaf) !leaf$kernel$by_formula)
 
-# The function nearest(query, m) of a tree of the points, by the correlation at theta.
+# The function nearest(query, m) for a tree of the points, which selects points by the correlation at theta.
 correlated_nearest <- function(nearest, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(function(query, u, m) nearest(query, m))
   rank <- ranked_by_correlation(model, theta)
@@ -30,7 +30,8 @@ correlated_nearest <- function(nearest, model, theta, points, max_points = 2000)
 }
 
 # Returns f(candidates, targets, points, m). The candidates of each target are a column of numbers of `points`, or 0 for
-# none; f selects the m candidates with the largest absolute correlation and sorts them by it. Ties keep their order.
+# none; f selects the m candidates with the largest absolute correlation and sorts them by absolute correlation. Ties
+# keep their order.
 ranked_by_correlation <- function(model, theta, width = 1e6) {
   pairs <- covariance_pairs(model)
   variance <- covariance_diagonal(model)

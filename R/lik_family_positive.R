@@ -1,6 +1,7 @@
 # Families of positive numbers, and of times that may be censored.
 
-# The exponential dispersion model whose variance is mu^3 / shape. The weight is the expectation.
+# The exponential dispersion model whose variance is mu^3 / shape. The weight is the expectation of minus the second
+# derivative.
 inverse_gaussian_row <- family_row(
   formula = "(Log(w * shape) - w * shape * Square(Expm1(Log(y) - eta)) / y) / 2",
   expected = "w * shape * Exp(-eta)",
@@ -9,7 +10,7 @@ inverse_gaussian_row <- family_row(
   links = "log", response = "positive",
   variance = function(mu, w, phi) mu^3 / (w * phi[["shape"]]),
   deviance = function(y, mu, w, phi) w * (y - mu)^2 / (mu^2 * y),
-  # Michael, Schucany and Haas (1976)
+  # the method of Michael, Schucany and Haas (1976)
   draw = function(eta, w, phi, link) {
     mu <- exp(eta)
     r <- mu * stats::rchisq(length(mu), 1) / (2 * w * phi[["shape"]])
@@ -37,7 +38,7 @@ lognormal_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::plnorm(q, eta - phi[["sigma"]]^2 / 2, phi[["sigma"]])
 )
 
-# A time that is censored at t is the response -t. exp(eta) is the mean of times without censoring; `log_time` is a
+# A time that is censored at t has the response -t. exp(eta) is the mean of times without censoring; `log_time` is a
 # formula of the logarithm of the cumulative hazard, whose derivative by the logarithm of time is `shape`.
 survival_row <- function(cumulative, log_shape, parameters, shape_of) {
   scale_of <- function(mu, phi) mu / gamma(1 + 1 / shape_of(phi))

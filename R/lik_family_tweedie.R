@@ -1,5 +1,5 @@
-# The Tweedie family with a power p between 1 and 2: y is the sum of Poisson many gamma variables, 0 if there are none.
-# The variance is dispersion * mu^p.
+# The Tweedie family with a power p between 1 and 2: y is the sum of a Poisson number of gamma variables, and 0 if this
+# number is 0. The variance is dispersion * mu^p.
 
 tweedie_row <- family_row(
   formula = "w / dispersion * (y * Exp((1 - power) * eta) / (1 - power) - Exp((2 - power) * eta) / (2 - power))",
@@ -23,7 +23,7 @@ tweedie_row <- family_row(
     parts <- tweedie_parts(eta, w, phi)
     rate <- pmin(rep_len(parts$rate, length(eta)), 1e12)
     shape <- rep_len(parts$shape, length(eta))
-    # if the sum has many terms, it uses only every n-th term, because they change slowly
+    # if the sum has many terms, only every n-th term is computed, because the terms change slowly
     first <- stats::qpois(1e-17, rate)
     last <- stats::qpois(1e-17, rate, lower.tail = FALSE)
     stride <- pmax(1, (last - first) %/% 200)
@@ -49,9 +49,9 @@ tweedie_parts <- function(eta, w, phi) {
        scale = dispersion * (p - 1) * exp((p - 1) * eta))
 }
 
-# Terms of the log density without eta, and their derivatives by dispersion / by and by the power: the logarithm of a
-# sum over the number j of gamma variables (Dunn and Smyth 2005). The sum contains the terms around the largest one,
-# which is at y^(2 - p) / (2 - p) / dispersion.
+# The terms of the log density that do not depend on eta, and their derivatives with respect to dispersion / by and the
+# power: the logarithm of a sum over the number j of gamma variables (Dunn and Smyth 2005). The computed terms are those
+# around the largest term, at j = y^(2 - p) / (2 - p) / dispersion.
 tweedie_constant <- function(y, dispersion, p, by) {
   n <- length(y)
   dispersion <- rep_len(dispersion, n)
@@ -61,7 +61,7 @@ tweedie_constant <- function(y, dispersion, p, by) {
   dispersion <- dispersion[rows]
   p <- rep_len(p, n)[rows]
   a <- (2 - p) / (p - 1)
-  slope <- -1 / (p - 1)^2 # slope of a
+  slope <- -1 / (p - 1)^2 # the derivative of a with respect to p
   log_z <- a * (log(y) - log(p - 1)) - (1 + a) * log(dispersion) - log(2 - p)
   change <- slope * (log(y) - log(p - 1) - log(dispersion)) - a / (p - 1) + 1 / (2 - p)
   middle <- pmax(1, y^(2 - p) / ((2 - p) * dispersion))

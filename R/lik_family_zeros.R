@@ -1,11 +1,12 @@
-# Families with more zeros than their distribution has, by one more parameter: the probability `zi` of an additional
-# zero, or the probability `zero` of a zero in addition to a distribution of positive numbers.
+# Families with additional zeros, which have an additional parameter: the probability `zi` of an additional zero, or the
+# probability `zero` of a zero in addition to a distribution of positive numbers.
 
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 
-# `row` with zeros that have the probability phi[[name]]; at_zero is the formula of the log density at zero.
+# The row of the table of families for `row` with zeros of probability phi[[name]]; `at_zero` is the formula of the log
+# density at zero.
 with_zeros <- function(row, name, at_zero, response, expected = NULL) {
-  # weights multiply the log density; the other branch has no infinite derivative at zero
+  # weights multiply the log density; at y = 0 the other branch is evaluated at y = 1, where its derivatives are finite
   other <- replace_names(row$formula, c(y = "(y + (y == 0))", w = "1"))
   mean <- function(eta, phi, link) (1 - phi[[name]]) * (row$mean %||% function(eta, phi, link) exp(eta))(eta, phi, link)
   family_row(
@@ -29,8 +30,9 @@ with_zeros <- function(row, name, at_zero, response, expected = NULL) {
 
 hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
 
-# log(zi + (1 - zi) exp(-m)) for the rate m, whose logarithm is a formula. With the information I of `row` and the score
-# s of its zeros, the expectation of minus the second derivative is (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0).
+# The log probability of zero is log(zi + (1 - zi) exp(-m)) for the rate m; `log_rate` is the formula of log(m). With
+# the information I of `row` and the score s at y = 0, the expectation of minus the second derivative is (1 - zi) I - zi
+# (1 - zi) s^2 P(0 in row) / P(0).
 zero_inflated_row <- function(row, log_rate, information, score) {
   # beyond exp(200) the probability is 0, and powers of the rate would overflow in derivatives
   odds <- sprintf("Log1p(-zi) - Log(zi) - Exp(Min2(%s, 200))", log_rate)
@@ -43,7 +45,7 @@ hurdle_nb_row <- hurdle_row(truncated_nb_row, "count")
 delta_gamma_row <- hurdle_row(gamma_row, "nonnegative")
 delta_lognormal_row <- hurdle_row(lognormal_row, "nonnegative")
 
-# for rates beyond exp(50), the probability of zero makes the scores 0
+# for rates above exp(50), the probability of zero is 0, so the terms with scores vanish
 zero_inflated_poisson_row <- zero_inflated_row(poisson_row, "eta", "Exp(eta)", "Exp(Min2(eta, 50))")
 zero_inflated_nb_row <- zero_inflated_row(
   negative_binomial_row, log_rate_of_size, "theta * Sigmoid(eta - Log(theta))", "theta * Sigmoid(eta - Log(theta))"

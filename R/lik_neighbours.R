@@ -1,10 +1,11 @@
-# Neighbours of a Vecchia approximation that follow the parameters of a search.
+# Neighbours of a Vecchia approximation, which are updated with the parameters of a search.
 
-# The sets of a likelihood, and the functions of the contract about them (lik.R). Further functions are
-#   place(theta)   the sets; the first call groups them at its theta
+# The conditioning sets of a likelihood, with the functions that the contract requires (lik.R). Additional functions are
+#   place(theta)   the sets; the first call creates the sets at its theta
 #   limit()        the number of neighbours in use
 #   twice(), recounted(m)  twice the number of neighbours, at most `max_count`; the sets with m neighbours
-# group(theta, m) makes sets, recount(sets, m) changes the number of neighbours, and moved(sets, theta) compares.
+# The arguments are functions: group(theta, m) creates sets, recount(sets, m) changes the number of neighbours, and
+# moved(sets, theta) is TRUE if other points are the nearest neighbours at theta.
 neighbour_tracker <- function(group, recount, moved, m, max_count) {
   group <- timed_function("neighbours", group)
   recount <- timed_function("neighbours", recount)
@@ -35,7 +36,8 @@ likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbou
   do.call(new_likelihood, c(list(evaluate), choice, list(...), verbs))
 }
 
-# TRUE if other points may be the nearest ones: relative distances to neighbours have changed by more than a tenth.
+# TRUE if other points may be the nearest neighbours, because relative distances to neighbours have changed by more than
+# a tenth.
 neighbours_moved <- function(sets, data, model, theta) {
   if (nrow(sets$near) < 2) return(FALSE)
   second <- some_positions(nrow(sets$near))[-1]

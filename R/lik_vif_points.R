@@ -1,8 +1,9 @@
 # Inducing points of a VIF approximation, and the factors of the low-rank part.
 
-# The inducing points are the first ones of the maximum-minimum distance ordering, in the coordinates in which distances
-# measure correlations: they cover the observations evenly, extremes included. On the borehole function, they lost less
-# of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky decomposition.
+# The inducing points are the first points of the maximum-minimum distance ordering, in coordinates whose distances
+# reflect correlations. These points cover the observations evenly, including the extremes. On the borehole function,
+# they lost less of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky
+# decomposition.
 vif_sets <- function(sets, model, rank) {
   first <- if (sets$ordering == "maxmin") seq_len(rank) else vecchia_order(sets$near, "maxmin")[seq_len(rank)]
   sets$inducing <- sets$points[first, , drop = FALSE]
@@ -10,10 +11,11 @@ vif_sets <- function(sets, model, rank) {
   sets
 }
 
-# With the lower triangular factor L of k(Z, Z): solve(b, transposed), L^-1 b or L'^-1 b, and factors(u), the columns
-# v(u); NULL where k(Z, Z) is singular. The variances of the inducing points are larger by the factor 1 + `jitter`, so
-# that k(Z, Z) has a factor in spite of rounding. The residual process contains the difference, which is the whole
-# conditional variance of an observation without noise at an inducing point: its digits remain if the jitter is larger.
+# A list of functions with the lower triangular factor L of k(Z, Z): solve(b, transposed) returns L^-1 b or L'^-1 b, and
+# factors(u) returns the columns v(u). NULL if k(Z, Z) is singular. The variances of the inducing points are larger by
+# the factor 1 + `jitter`, so that k(Z, Z) has a factor in spite of rounding. The residual process includes the
+# difference. For an observation without noise at an inducing point, this difference is the whole conditional variance,
+# and a larger jitter leaves it more correct digits.
 low_rank_factors <- function(values, theta, sets) {
   theta <- unname(theta)
   inducing <- sets$inducing

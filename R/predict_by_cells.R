@@ -11,7 +11,7 @@ may_have_cells <- function(object) object$model$d <= 3 && !isTRUE(object$model$i
 
 cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   moments <- function(targets, variance) {
-    # sums need the joint distribution, and so do cells of a map with zones
+    # sums, and cells of a map with zones, require the joint distribution
     if (are_points(targets) && is.null(targets$among)) return(moments_by_cells(object, joint, targets, variance))
     if (variance) joint$moments(targets) else joint$means(targets)
   }
@@ -32,7 +32,8 @@ cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   )
 }
 
-# The moments of points from the fields of their cells; from the observations if the field of a cell has no factor.
+# The moments of points from the fields of their cells; if the field of a cell has no factor, the moments are
+# conditioned on observations.
 moments_by_cells <- function(object, joint, targets, variance) {
   if (!targets$n) return(if (variance) joint$moments(targets) else joint$means(targets))
   tasks <- fit_for_tasks(with_cells(object))
@@ -57,7 +58,7 @@ moments_of_unit <- function(unit, object, variance) {
   })
 }
 
-# The fit with its observations in cells, as a fit of a table has them.
+# The fit with its observations divided into cells, as in a fit of a table.
 with_cells <- function(object) {
   if (!is.null(object$table)) return(object$table)
   blocks <- kept_for(object, cells_of_fit)
@@ -65,7 +66,7 @@ with_cells <- function(object) {
   structure(object, class = c("gp_blocks", class(object)))
 }
 
-# The observations of a fit in memory in the files of a temporary work directory, see table_blocks().
+# Writes the observations of a fit in memory to files of a temporary work directory, see table_blocks().
 cells_of_fit <- function(object) {
   data <- object$data
   near_of <- near_by_reference(object$model, object$theta, typical_sites(data$u, 4096))

@@ -1,4 +1,4 @@
-# Results: columns of predictions, and their conversion to the rows and the class of newdata.
+# Results: columns of predictions are converted to the rows and the class of newdata.
 
 # The columns of a predictive distribution, a list; `request` has the fields se.fit, interval, level, probs and above.
 predictive_columns <- function(x, request) {
@@ -10,13 +10,13 @@ predictive_columns <- function(x, request) {
   level_columns(table, "above", request$above, function(limit) cdf(x, limit, lower = FALSE))
 }
 
-# Adds a column for each level, such as q0.05. Names do not depend on options of R.
+# Adds a column for each level, such as q0.05. The names do not depend on R's options for printing numbers.
 level_columns <- function(table, name, levels, f) {
   table[sprintf("%s%.7g", rep(name, length(levels)), levels)] <- lapply(levels, f)
   table
 }
 
-# A table at the rows of newdata, in its class; the mean alone is a vector.
+# A table with the rows and the class of newdata; if only the mean was requested, a vector.
 give_back_points <- function(table, points, newdata, object) {
   place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
   table <- table[place, , drop = FALSE]
@@ -30,7 +30,7 @@ give_back_points <- function(table, points, newdata, object) {
   stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))
 }
 
-# A row and a column for each row of newdata, NA where it has missing values.
+# A matrix with a row and a column for each row of newdata, NA for rows with missing values.
 matrix_of_rows <- function(covariances, object, points) {
   variables <- response_names(object)
   kept <- which(rep(points$complete, max(1, length(variables))))
@@ -66,7 +66,7 @@ give_back.SpatRaster <- function(like, table) {
 }
 
 give_back.stars <- function(like, table) {
-  like <- stars::st_as_stars(like)  # a proxy may have further dimensions
+  like <- stars::st_as_stars(like)  # reads a proxy object, which may have additional dimensions
   stars::st_as_stars(lapply(table, array, unname(dim(like))), dimensions = stars::st_dimensions(like))
 }
 

@@ -1,6 +1,6 @@
 # The predictive distribution of a fit at new points or blocks, and the joint covariance matrix of its errors.
 
-# `request` is that of prediction_request().
+# `request` is a result of prediction_request().
 predictive_at <- function(object, points, request) UseMethod("predictive_at")
 covariance_at <- function(object, points, request) UseMethod("covariance_at")
 
@@ -14,7 +14,7 @@ predictive_at.gp <- function(object, points, request) {
   predictive_of(object, moments, noise, scale, request)
 }
 
-# The predictive distribution by the moments of the field.
+# The predictive distribution, from the moments of the field.
 predictive_of <- function(object, moments, noise, scale, request) {
   variance <- if (!is.null(moments$variance)) moments$variance + noise
   normal <- predictive_normal(moments$trend + moments$process, variance)
@@ -23,7 +23,7 @@ predictive_of <- function(object, moments, noise, scale, request) {
   predictive_transformed(normal, scale, if (request$unbiased) moments$lagrange else 0)
 }
 
-# The mixture over draws of the parameters.
+# The predictive distribution of posterior draws: the mixture over draws of the parameters.
 predictive_at.gp_posterior <- function(object, points, request) {
   check_memory(8 * 4 * nrow(points$u) * length(unique(object$number)))
   parts <- for_draws(object, function(fit, rows) {
@@ -34,8 +34,8 @@ predictive_at.gp_posterior <- function(object, points, request) {
 
 requested_scale <- function(object, request) if (request$type == "response") predictive_scale(object)
 
-# The covariance matrix of the field, of means of the response given the field, or of new observations; over blocks, of
-# their means.
+# The covariance matrix of the field, of means of the response given the field, or of new observations; for blocks, the
+# covariance matrix of means over the blocks.
 covariance_at.gp <- function(object, points, request) {
   noisy <- is_noisy(request)
   nodes <- if (is.null(requested_scale(object, request))) points else nodes_of(points)
@@ -59,7 +59,7 @@ covariance_at.gp <- function(object, points, request) {
   covariance
 }
 
-# The law of total covariance.
+# The covariance matrix of posterior draws, by the law of total covariance.
 covariance_at.gp_posterior <- function(object, points, request) {
   weights <- draw_weights(object)
   of_means <- replace(request, c("se.fit", "probs", "above", "unbiased"), list(FALSE, NULL, NULL, FALSE))

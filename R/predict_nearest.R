@@ -18,8 +18,8 @@ nearest_conditioning <- function(object, base = nearest_base(object), prior_draw
 
 neighbour_draws <- function(object) function(u, nsim, features) draws_at_places(object, u, nsim, vecchia_draws)
 
-# The variance of a point is the sum of the part that its neighbours leave unexplained, the variance of the weighted
-# mean of its neighbours given the data, and the part of the trend.
+# The variance of a point is the sum of three parts: the part that its neighbours do not explain, the variance of the
+# weighted mean of its neighbours given the data, and the part due to the trend.
 nearest_moments <- function(object, base, targets, variance) {
   if (base$elsewhere(nrow(targets$u))) return(moments_elsewhere(object, targets, variance))
   by_parts(targets, base$width, function(some) {
@@ -64,7 +64,7 @@ sets_of_targets <- function(sets, targets) {
   list(neighbours = near, weights = padded(sums))
 }
 
-# The observations `near` that predict the targets `of`, with their weights.
+# The weighted sums of neighbours as terms: the observations `near` that predict the targets `of`, and their weights.
 terms_of_sets <- function(sets) {
   used <- sets$neighbours > 0
   list(near = sets$neighbours[used], of = col(sets$neighbours)[used], weights = sets$weights[used])

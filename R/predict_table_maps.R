@@ -2,8 +2,8 @@
 # predicted there, like the rows of a table of new points, so that the field of a cell is computed once. The windows
 # then read their rows.
 
-# f(count): the values of the next `count` cells of the windows that `record` lacks, a matrix with the columns that the
-# map or its zones need; `store` has their files.
+# Returns f(count): the values of the next `count` cells of the windows that are not yet in `record`, as a matrix with
+# the columns that the map or its zones need. `store` has the files of these values.
 values_by_cells <- function(job, record, store) {
   total <- 0
   for (k in which(!record$complete)) {
@@ -31,7 +31,7 @@ values_by_cells <- function(job, record, store) {
   }
 }
 
-# A window in the form of predict_window().
+# The predictions of a window, in the form of predict_window().
 window_by_cells <- function(job, k, rows) {
   values <- job$next_values(length(rows) * terra::ncol(job$tiles[[k]]$template))
   window <- list(values = values[, job$layers, drop = FALSE])

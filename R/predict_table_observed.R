@@ -1,8 +1,8 @@
 # Predictions and residuals at the observations of a fit of a table. The files of its cells contain the observations, so
 # the table is not read again.
 
-# Predictions in the order of the table, `NA` for rows that the fit leaves out; with `residuals`, a kind of residuals
-# instead.
+# Predictions in the order of the table, `NA` for rows that the fit omits. If `residuals` names a kind of residuals, the
+# result is these residuals.
 predict_observed <- function(object, request, filename, residuals = NULL, call = caller_env()) {
   if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
   blocks <- object$blocks
@@ -14,7 +14,7 @@ predict_observed <- function(object, request, filename, residuals = NULL, call =
   if (is.null(residuals) || !is.null(filename)) results else results$residual
 }
 
-# Like predict_cell(), for the observations of cell k.
+# The counterpart of predict_cell() for the observations of cell k.
 observed_cell <- function(k, object, request, store, residuals) {
   blocks <- object$blocks
   path <- in_store(blocks$store, "cell-", k)
@@ -28,7 +28,7 @@ observed_cell <- function(k, object, request, store, residuals) {
   })
 }
 
-# Moves the known mean to the offset: a record has it there.
+# Moves the known mean to the offset, because records have it in the offset.
 with_mean_as_offset <- function(object) {
   if (is.null(object$known$beta)) object else replace(object, "known", list(NULL))
 }

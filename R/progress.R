@@ -1,6 +1,8 @@
-# Progress bars, in interactive sessions. They close with the frame for which they were created, and never go backwards.
+# Progress bars, in interactive sessions. A bar is closed at the end of the frame for which it was created, and never
+# moves backwards.
 
-# The progress bar of one computation, shown once it has run for some seconds. Within with_bar() it is part of that bar.
+# The progress bar of one computation, which is shown after some seconds. Within with_bar(), the computation moves the
+# bar of with_bar() instead.
 progress_bar <- function(what = "Reducing", after = 3) {
   if (!shows_progress()) return(NULL)
   forwards <- rising()
@@ -24,14 +26,14 @@ progress_bar <- function(what = "Reducing", after = 3) {
 
 shows_progress <- function() rlang::is_interactive() && !(kernops_option("progress", TRUE) %in% c("FALSE", "none"))
 
-# Returns the largest of the fractions so far, because a solver may restart and a residual may grow. cli removes a bar
-# that has reached 1, and updating it later would be an error.
+# Returns a function whose result is the largest fraction so far, because a solver may restart and a residual may grow.
+# The result is below 1, because cli removes a bar at 1, and a later update would be an error.
 rising <- function() {
   done <- 0
   function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
 }
 
-# One bar for all of `code`, which moves it by say_progress(). cli closes its bar by a handler of this frame.
+# One bar for all of `code`, which moves the bar by say_progress(). A handler of this frame lets cli close the bar.
 with_bar <- function(what, code, shown = TRUE) {
   if (!shown || !shows_progress() || !is.null(the$bar)) return(code)
   on.exit(the$bar <- NULL, add = TRUE)
@@ -39,7 +41,8 @@ with_bar <- function(what, code, shown = TRUE) {
   code
 }
 
-# Shows a step or a fraction until the next one, and a `detail` until the next detail or step.
+# Shows a step or a fraction until the next call with a step or fraction, and a `detail` until the next call with a
+# detail or step.
 say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
   if (!is.null(the$bar)) the$bar(step, fraction, detail)
 }

@@ -48,19 +48,19 @@ seg_op <- function(formula, identity = NA_real_, values = NULL) {
   op
 }
 
-# The operation of a formula, folded in pairs; the formula need not be associative.
+# An operation defined by a formula. Values are folded in pairs; the formula need not be associative for this function.
 new_seg_op <- function(formula, identity = NA_real_) {
   cell <- new.env(parent = emptyenv())
   cell$pointer <- seg_compile(formula)
   structure(list(formula = formula, identity = identity, cell = cell), class = "seg_op")
 }
 
-# The operation, applied to each pair of numbers.
+# Applies the operation to each pair of numbers.
 of_pairs <- function(op, a, b) {
   run_plan(as.numeric(rbind(a, b)), temporary(seg_plan(lengths = rep(2, length(a)))), op)
 }
 
-# Random triples of values. The numbers have few bits, so that sums and products of them are exact.
+# Random triples of values. The numbers have few significant bits, so that their sums and products are exact.
 triples_of <- function(values, call = caller_env()) {
   if (is.null(values)) {
     whole <- as.matrix(expand.grid(-2:2, -2:2, -2:2))
@@ -99,7 +99,7 @@ compiled_op <- function(op, call = NULL) {
     stop_kernops("input", "An operation on several fields is available for {.fn seg_reduce}, {.fn reduce_by_key} and
                            {.fn axis_reduce} of values with these fields.", call = call)
   }
-  if (is_null_pointer(op$cell$pointer)) op$cell$pointer <- seg_compile(op$formula) # after readRDS()
+  if (is_null_pointer(op$cell$pointer)) op$cell$pointer <- seg_compile(op$formula) # the pointer is null after readRDS()
   op$cell$pointer
 }
 
@@ -114,7 +114,7 @@ print.seg_op <- function(x, ...) {
 # The rows of segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
-# The row of segments.def for an operation, as a list; called often.
+# The row of segments.def for an operation, as a list. This function is called often.
 statistic <- function(op) {
   if (is.null(the$statistics)) the$statistics <- lapply(split(segment_ops(), segment_ops()$name), as.list)
   the$statistics[[op]]

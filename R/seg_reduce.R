@@ -129,7 +129,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   }
   if (!is_classed(x)) return(reduce(x, empty))
   check_host_output(stay)
-  weighted <- !is.null(weights) && op == "sum" # a weighted sum is a double, like a mean
+  weighted <- !is.null(weights) && op == "sum" # weighted sums are doubles, like means
   run_encoded(x, if (weighted) "mean" else op, reduce, empty, \(x) run_plan(x, plan, "count", na.rm, w = weights))
 }
 
@@ -143,7 +143,7 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   result <- run_plan(x, plan, op, na.rm, empty, backend, w, stay)
   if (stay) return(result)
   if (identical(op, "softmax")) return(shape_like(result, x))
-  # the number of values that are neither left out nor of weight 0, counted on first use
+  # the number of values that are not omitted and whose weight is not 0, counted on first use
   delayedAssign("left", run_plan(x, plan, "count", na.rm, NULL, backend, w))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, op, left, empty, w)
   shape_by_segment(result, x, plan, op)
@@ -154,7 +154,8 @@ run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto",
           segment_settings(backend, stay, progress = progress_bar()))
 }
 
-# An operation as C++ reads it: the name of a statistic, or a compiled formula, and the result of an empty segment.
+# An operation in the form that C++ reads: the name of a statistic or a compiled formula, and the result for an empty
+# segment.
 segment_operation <- function(op, empty = NULL) {
   if (!inherits(op, "seg_op")) return(list(op = op, formula = NULL, empty = empty))
   list(op = "", formula = compiled_op(op), empty = as.numeric(empty %||% op$identity))
@@ -183,8 +184,8 @@ settle_kind <- function(result, x, op, left, empty, w) {
   as_integers(result, op, if (is.null(empty)) FALSE else left == 0)
 }
 
-# Integers if all results fit, otherwise doubles without NaN. Results that are `exempt`, because the user gave them for
-# empty segments, cause no warning about overflow.
+# Converts results to integers if all are within the range of integers; otherwise to doubles, with NA in place of NaN.
+# There is no warning about overflow for `exempt` results, which the user gave for empty segments.
 as_integers <- function(result, op, exempt = FALSE) {
   whole <- seg_as_integers(result)
   if (!is.null(whole)) return(whole)
@@ -199,7 +200,8 @@ warn_overflow <- function(position, limit = "{.code .Machine$integer.max}") {
                 class = c("kernops_overflow_warning", "kernops_warning"))
 }
 
-# `outputs` are the names or the numbers of several results of each segment.
+# Gives results the shape of x with a row for each segment; `outputs` are the names or the numbers of several results of
+# each segment.
 shape_by_segment <- function(result, x, plan, op, outputs = if (identical(op, "range")) c("min", "max")) {
   shape_results(result, segment_count(plan), plan$names, x, outputs)
 }

@@ -87,7 +87,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # less than the difference to the next rank
+    least[there] <- least[there] + stats::runif(length(there)) # adds less than the difference to the next rank
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {
@@ -120,7 +120,7 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top
 }
 
-# Splits the result into its parts, with `columns` columns each.
+# Splits the result into parts with `columns` columns each.
 split_top <- function(all, columns, segments) {
   part <- \(n) {
     if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])
@@ -129,16 +129,16 @@ split_top <- function(all, columns, segments) {
   list(values = part(0), positions = part(1), rows = part(2))
 }
 
-# Numbers in the order of the values of a class.
+# Converts values of a class to numbers with the same order.
 in_order_of <- function(x, op) if (is_classed(x)) run_encoded(x, op, \(x, ...) x) else x
 
-# A vector or matrix that C++ reads, or of a class (seg_values.R) that allows the operation.
+# Checks that x is a vector or matrix that C++ reads, or has a class (seg_values.R) that allows the operation.
 sortable <- function(x, op = NULL, call = caller_env()) {
   x <- if (is.null(op)) check_values(x, "auto", call) else check_reducible(x, op, "auto", call)
   if (is_gpu_matrix(x)) as.matrix(x) else if (is_classed(x)) x else unclass(x)
 }
 
-# The plan of segments that do not overlap; all values are one segment if the user gives no segments.
+# The plan of segments, which must not overlap; if the user gives no segments, all values are one segment.
 disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   if (is.null(lengths)) check_no_groups(offsets, n, rlang::frame_call(call), call)
   if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- n
@@ -155,7 +155,7 @@ sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call 
        ties = ties, top = top)
 }
 
-# The device of the computation, and whether results stay there.
+# The device of the computation, and whether results stay on this device.
 sort_place <- function(backend, output, x = NULL, call = caller_env()) {
   stay <- if (is.null(x)) check_output(output, call) else check_target(output, x, call)
   list(backend = check_backend(backend, call = call), stay = stay)
@@ -167,7 +167,7 @@ run_sort <- function(x, plan, how, place) {
   seg_sorted(segments(plan)$pointer, x, how, settings)
 }
 
-# Converts values to the type of x, because they return as doubles.
+# Converts values to the type of x, because C++ returns doubles.
 as_type_of <- function(values, x) {
   if (is.double(x) || is_gpu_matrix(x)) return(values)
   if (is.logical(x)) values != 0 else as_integers(values, "sort")

@@ -78,8 +78,9 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))), v, plan)
 }
 
-# The product by the backend. NULL if R must compute the products, which the CPU then reduces: for operations other than
-# sums of products, and if results are missing, because R distinguishes NA and NaN.
+# The product of matrix and vector, computed by the backend. NULL if R must compute the products of entries, which the
+# CPU then reduces. This is the case for operations other than sums of products, and if results are missing, because R
+# distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
   if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")
@@ -94,7 +95,7 @@ multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = ca
 
 as_doubles <- function(x) if (is.null(x)) NULL else as.numeric(x)
 
-# The entries in the form that a device reads; they stay with the plan.
+# The entries in the form that a device reads; the plan keeps them.
 entries_of_plan <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$entries) || is_null_pointer(cell$entries)) {
@@ -144,7 +145,8 @@ check_whole_terms <- function(terms, add, call) {
                           x = "The product of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
-# Converts a matrix to a class that spmv() reads. A matrix of R becomes a list, with its size.
+# Converts a matrix to a class that spmv() reads. A dense matrix is converted to a list that also has the size of the
+# matrix.
 as_compressed <- function(A) {
   if (is.matrix(A) && is_plain(A)) {
     columns <- rep(seq_len(ncol(A)) - 1, nrow(A))
@@ -188,7 +190,7 @@ print.spmv_plan <- function(x, ...) {
   invisible(x)
 }
 
-# Stops if rows or columns of a sparse matrix are beyond its sizes, which is possible if the user assigned to its slots.
+# Stops if indices of a sparse matrix are beyond its dimensions, which is possible if the user assigned to its slots.
 check_slots <- function(A, call = caller_env()) {
   if (!isS4(A)) return(A)
   wrong <- methods::validObject(A, test = TRUE)
@@ -224,7 +226,7 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]] else attr(A, "rows")
 
-# The positions of the entries, which identify the matrix of a plan.
+# The positions of the entries, by which the plan of a matrix is recognised.
 stored <- function(A) {
   if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
   if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]

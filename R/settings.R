@@ -28,7 +28,8 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  # the top level never ends: rlang of Debian 12 finds no frame there at whose end it could restore options
+  # the top level has no frame that ends, and the version of rlang in Debian 12 needs a frame at whose end it restores
+  # options
   top <- identical(.local_envir, globalenv())
   old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
@@ -38,10 +39,10 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
   invisible(old)
 }
 
-# The settings of a computation, which src/settings.cpp reads by these names: `devices` (numbers of GPUs), `single`
-# (float32 arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a
-# function); C++ has the defaults of absent settings. `cpu`: FALSE if the CPU takes no part in a computation on a GPU;
-# the options of the CPU are then not read, which would take longer than a small call on a GPU.
+# The settings of a computation, which src/settings.cpp reads by name: `devices` (numbers of GPUs), `single` (float32
+# arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a function);
+# C++ has the defaults of settings that are absent. With `cpu = FALSE`, the computation uses only a GPU: options of the
+# CPU are not read, because reading them would take longer than a small call on a GPU.
 run_settings <- function(..., backend = "auto", cpu = TRUE) {
   list(backend = backend, threads = if (cpu) threads() else 1L, isa = if (cpu) isa() else "", ...)
 }

@@ -1,7 +1,7 @@
-# The entries of K as a covariance of two points, for sets of points.
+# The entries of K as a function of two points, for conditional distributions in sets of points.
 
-# K as a covariance of points: its `formula` in theta, x and y, which contain all that the formula reads, and the values
-# of `theta` and of the points `u`, n x d.
+# K as a covariance of points: its `formula` in terms of theta, x and y, into which all variables of the formula are
+# joined, and the values of `theta` and of the n x d matrix `u` of points.
 system_entries <- function(op, b_name, input, n, call) {
   from <- environment(op)
   variables <- from$about$variables
@@ -16,7 +16,7 @@ system_entries <- function(op, b_name, input, n, call) {
   joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
   if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
   places <- unlist(unname(Map(places_in, names(sides), sides)))
-  # if there are no parameters, the 1 that replaces b becomes a parameter, because theta must be used
+  # if there are no parameters, the number 1 that replaces b is a parameter, because a formula must use theta
   one <- if (is.null(joined$theta)) "theta" else "1"
   list(formula = replace_names(formula, c(places, stats::setNames(one, b_name))),
        theta = as.vector(joined$theta) %||% 1, u = joined$x)
@@ -29,7 +29,7 @@ side_values <- function(x, side) {
   `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")
 }
 
-# For each variable, the expression of its columns in the joined variable theta, x or y.
+# For each variable, the expression that extracts its columns from the joined variable theta, x or y.
 places_in <- function(joined, side) {
   sizes <- vapply(side, ncol, 0L)
   stats::setNames(sprintf("Extract(%s, %d, %d)", rep(joined, length(sizes)), cumsum(sizes) - sizes, sizes), names(side))

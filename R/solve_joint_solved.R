@@ -1,13 +1,16 @@
-# Joint distributions of new points whose base points have a posterior with the precision H that is known by its
-# solutions alone, such as that of families with thousands of scattered levels: a list of the number `base` of base
-# points, of solve(b), H^-1 b for columns b, and of half(b), columns whose inner products are b' H^-1 b.
+# Joint distributions of new points whose base points have a posterior with the precision H, for which only solutions
+# are available, as for families with thousands of scattered levels. The posterior is a list of the number `base` of
+# base points; of solve(b), which returns H^-1 b for columns b; and of half(b), which returns columns whose inner
+# products are b' H^-1 b.
 #
-# With the identity in place of the factor of H, the parts of a sum (solve_joint.R) are the weights b of the base points
-# and the errors e of new points in it. The covariances of sums are b' H^-1 b + e' e.
+# If the identity is used in place of the factor of H, the parts of a sum (solve_joint.R) are the weights b of the base
+# points and the weights e of the independent errors of new points in this sum. The covariances of sums are b' H^-1 b +
+# e' e.
 
 is_solved <- function(posterior) is.list(posterior)
 
-# Like joint_sums_of(), for positions of new points. Without `parts`, some sums are computed at a time.
+# The result of joint_sums_of(), for positions of new points. Without `parts`, the sums are computed in groups of
+# `width`.
 solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   posterior <- sets$posterior
   unit <- unit_posterior(posterior$base)
@@ -29,7 +32,8 @@ solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   })))
 }
 
-# The identity as the precision of `n` base points, and the row of each base point in parts of sums.
+# A posterior that has the identity as the precision of `n` base points, and the row of each base point in parts of
+# sums.
 unit_posterior <- function(n) {
   pattern <- sparse_pattern(matrix(0L, 0, n))
   unit <- sparse_posterior(pattern, list(weights = matrix(0, 0, n), sd = rep(1, n)))

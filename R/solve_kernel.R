@@ -89,7 +89,7 @@ kernel_solve <- function(op, var, input, lambda = 0, tol = 1e-6, maxit = NULL, x
   new_kernel_solve(fit, rhs, problem)
 }
 
-# The result of solve_system() for users, with the names of the right-hand side.
+# The result of solve_system() in the form for users, with the names of the right-hand side.
 new_kernel_solve <- function(fit, rhs, problem, call = caller_env()) {
   if (!is_gpu_matrix(rhs)) {
     rhs <- as.matrix(rhs)
@@ -108,7 +108,7 @@ check_linear <- function(op, var, call = caller_env()) {
   check_choice(var, "var", variables$name[variables$category != "Pm"], call)
 }
 
-# The input by name, which must have a right-hand side.
+# Checks that the input has a right-hand side; returns the input by name.
 check_right_hand_side <- function(op, b_name, input) {
   names <- environment(op)$about$variables$name
   stats::setNames(match_input(input, names, environment(op)$backend), names)

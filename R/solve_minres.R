@@ -1,8 +1,9 @@
-# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: Lanczos' vectors v, and a QR
-# decomposition of their tridiagonal matrix by rotations (cosine, sine), updated with each vector. The remaining entries
-# of row k of R start as `diagonal` and `above`; the norm of the residual follows by recurrence, without forming the
-# residual. Entries below `rounding` times the `largest` column of the tridiagonal matrix so far count as 0: a column
-# stops once no vector is left, or where the matrix is singular on the current vectors.
+# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: the Lanczos vectors v, and a QR
+# decomposition of their tridiagonal matrix by rotations (cosine, sine), which is updated with each vector. `diagonal`
+# and `above` are the numbers that the previous rotation computed for the next column of R; the norm of the residual
+# follows by recurrence, without forming the residual. Entries below `rounding` times the `largest` column of the
+# tridiagonal matrix so far count as 0: the iteration of a column stops if there is no new Lanczos vector, or if the
+# matrix is singular on the current vectors.
 minres <- \(rounding) list(
   recorded = character(),
   start = function(space, precondition, b) {
@@ -22,7 +23,8 @@ minres <- \(rounding) list(
     alpha <- space$dots(is$v, q)
     q <- space$axpby(-alpha, is$v, 1, q)
     beta <- norms(space, q)
-    # applies the previous rotations to the new column (beta_old, alpha, beta); one more clears its subdiagonal entry
+    # applies the previous rotations to the new column (beta_old, alpha, beta); one more rotation eliminates the
+    # subdiagonal entry
     over <- is$cosine * is$diagonal + is$sine * alpha
     corner <- is$sine * is$diagonal - is$cosine * alpha
     rho <- sqrt(corner^2 + beta^2)

@@ -1,5 +1,5 @@
-# Sources of files: CSV by data.table::fread(), a piece of bytes at a time, so that the time is linear in the size of
-# the file, and memory does not depend on it.
+# Sources of files: CSV files are read by data.table::fread() in pieces of bytes, so that the time is linear in the size
+# of the file, and the memory does not depend on this size.
 
 file_source <- function(path, ..., call = caller_env()) {
   if (!file.exists(path)) stop_kernops("input", "There is no file {.file {path}}.", call = call)
@@ -7,7 +7,7 @@ file_source <- function(path, ..., call = caller_env()) {
   need_package("data.table", "A CSV file", call)
   settings <- list(...)
   first <- NULL
-  # the first lines determine the names of columns and which columns are strings
+  # the first lines determine the names of columns, and the columns that are strings
   scan_csv(path, 1e4, settings, NULL, function(chunk) {
     first <<- chunk
     FALSE
@@ -30,7 +30,8 @@ file_stamp <- function(path) {
   c(normalizePath(path), about$size, as.numeric(about$mtime))
 }
 
-# Calls visit(chunk) for pieces of about `size` rows, until it returns FALSE. `layout` is determined by the first rows.
+# Calls visit(chunk) for pieces of about `size` rows, until visit() returns FALSE. `layout` is determined from the first
+# rows of the file.
 scan_csv <- function(path, size, settings, layout, visit) {
   con <- reading(path, gzfile(path, "rb"))
   on.exit(close(con))
@@ -52,7 +53,7 @@ scan_csv <- function(path, size, settings, layout, visit) {
   }
 }
 
-# Rows of some complete records. The first of them, with a known layout, are preceded by the header.
+# Parses the bytes of complete records. If the layout is known, the header is written before the first records.
 read_records <- function(bytes, settings, layout, header) {
   # without a newline, fread() would treat text as the name of a file
   if (bytes[[length(bytes)]] != as.raw(10L)) bytes <- c(bytes, as.raw(10L))
@@ -63,7 +64,7 @@ read_records <- function(bytes, settings, layout, header) {
   named <- list(header = header, colClasses = if (length(strings)) list(character = strings))
   chunk <- do.call(data.table::fread, c(text, settings, Filter(Negate(is.null), named)))
   strings <- vapply(chunk, is.character, NA)
-  # fread() leaves doubled quotation marks
+  # fread() does not convert doubled quotation marks to single ones
   chunk[strings] <- lapply(chunk[strings], function(x) gsub("\"\"", "\"", x, fixed = TRUE))
   stats::setNames(chunk, chosen)
 }

@@ -1,7 +1,8 @@
-# The work directory of a table: files that appear whole or not at all, so that an interrupted fit continues from them.
+# The work directory of a table. Files in this directory are complete or absent, so that an interrupted fit can continue
+# from the existing files.
 
-# A new directory below `workdir` for the fit with this key; without a `workdir`, a temporary one below `parent`, which
-# is removed with the last reference to the store.
+# A store, which is a directory below `workdir` for the fit with this key. If there is no `workdir`, the store is a
+# temporary directory below `parent`, which is removed with the last reference to the store.
 new_store <- function(workdir, key, call = caller_env(), parent = workdir %||% tempdir()) {
   kept <- !is.null(workdir)
   path <- file.path(parent, paste0("kernops-", substr(rlang::hash(key), 1, 16)))
@@ -18,7 +19,7 @@ remove_store <- function(store) unlink(store$path, recursive = TRUE)
 
 in_store <- function(store, ...) file.path(store$path, paste0(...))
 
-# The result of compute(), kept in the store: a fit with the same key does not compute it again.
+# The result of compute(), which is kept in the store, so that a fit with the same key does not compute it again.
 stage_of <- function(store, name, compute) {
   path <- in_store(store, name)
   if (file.exists(path)) return(read_object(path))
@@ -51,7 +52,8 @@ finish_file <- function(path) {
   if (!file.rename(partial_path(path), path)) stop_disk(path)
 }
 
-# Appends rows of a matrix to a file, row by row; and reads all rows of such a file, or `count` after `skip` rows.
+# append_rows() appends the rows of a matrix to a file; read_rows() reads all rows of such a file, or `count` rows after
+# the first `skip` rows.
 append_rows <- function(path, rows) write_bytes(path, writeBin(as.vector(t(rows)), raw()), append = TRUE)
 
 read_rows <- function(path, names, skip = 0, count = Inf) {
@@ -64,10 +66,10 @@ read_rows <- function(path, names, skip = 0, count = Inf) {
   matrix(readBin(con, "double", count * width), ncol = width, byrow = TRUE, dimnames = list(NULL, names))
 }
 
-# Writes bytes and checks the size of the file: R does not report a full disk before a file is closed, and then not
+# Writes bytes and checks the size of the file: R reports a full disk at the earliest when the file is closed, and not
 # always.
 write_bytes <- function(path, bytes, append) {
-  force(bytes) # so that an error of computing the bytes is not reported as an error of the disk
+  force(bytes) # evaluated here, so that an error in this computation is not reported as an error of the disk
   before <- if (append && file.exists(path)) file.size(path) else 0
   tryCatch(put_bytes(path, bytes, if (append) "ab" else "wb"), error = function(e) stop_disk(path, e),
            warning = function(w) stop_disk(path, w))

@@ -1,4 +1,4 @@
-# Genton's variogram: the scale estimator Qn of Rousseeuw and Croux of the differences of each class.
+# Genton's variogram: the scale estimator Qn of Rousseeuw and Croux, applied to the differences of each class.
 
 genton_classes <- function(u, values, breaks, direction) {
   bytes <- 64 * nrow(u)^2 / 2
@@ -15,7 +15,8 @@ genton_classes <- function(u, values, breaks, direction) {
   all[np > 1, ]
 }
 
-# 1 if the first coordinate that differs is larger at the left point than at the right point, otherwise -1.
+# The sign of a difference: 1 if the first coordinate that differs is larger at the left point than at the right point,
+# otherwise -1.
 ascending <- function(u, left, right) {
   sign <- rep(1, length(left))
   for (k in rev(seq_len(ncol(u)))) {
@@ -25,8 +26,9 @@ ascending <- function(u, left, right) {
   sign
 }
 
-# Qn: the distance of rank h (h - 1) / 2, with h = n / 2 + 1, among the distances of all pairs of n numbers, times
-# factors that make it consistent for the standard deviation of a normal distribution, and nearly unbiased for small n.
+# The estimator Qn is the distance of rank h (h - 1) / 2, with h = n / 2 + 1, among the distances of all pairs of n
+# numbers, times factors that make it consistent for the standard deviation of a normal distribution, and nearly
+# unbiased for small n.
 qn_scale <- function(x) {
   n <- length(x)
   if (n < 2) return(NA_real_)

@@ -60,7 +60,7 @@ as_gp <- function(model, fixed = FALSE) {
   }
   terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
   size <- function(name) sum(unlist(terms[names(terms) == name]))
-  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # rounding error of jumps that cancel
+  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # the rounding error of nuggets that cancel
   if (isTRUE(size("microscale") < -smallest)) {
     stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
                            {.val Nug} of at least -psill log(range).")
@@ -76,9 +76,8 @@ as_gp <- function(model, fixed = FALSE) {
 
 white_functions <- list(microscale = microscale, nugget = nugget)
 
-# Models by the names of gstat. Each function returns a list of the field, and of the variances of the parts of a term
-# without correlation, for a term with sill v, range r and smoothness k. `term` adds the anisotropy, and fixed
-# parameters.
+# The models of gstat by name. For a term with sill v, range r and smoothness k, each function returns a list of the
+# field and of the variances of uncorrelated parts of the term. `term` adds the anisotropy, and fixed parameters.
 gstat_models <- list(
   Nug = function(v, r, k, term) list(microscale = v),
   Err = function(v, r, k, term) list(nugget = v),
@@ -98,7 +97,7 @@ gstat_models <- list(
   Hol = function(v, r, k, term) term(wave, range = r),
   Per = function(v, r, k, term) term(cosine, period = r),
   Pow = function(v, r, k, term) term(power_law, power = r),
-  # gstat's is log(h + r), but 0 at 0
+  # the variogram in gstat is log(h + r), but 0 at h = 0
   Log = function(v, r, k, term) c(term(logarithmic, range = r), list(microscale = v * log(r)))
 )
 
@@ -128,8 +127,8 @@ gstat_anisotropy <- function(row) {
   list(angle = angles, ratio = ratios)
 }
 
-# Converts an object of gstat, whose variograms must have the same terms: the sills of a term are those of all pairs of
-# variables.
+# Converts an object of gstat, whose variograms must have the same terms: the sills of a term are a matrix over all
+# pairs of variables.
 as_lmc <- function(model, fixed, call = caller_env()) {
   names <- names(model$data)
   variogram <- function(i, j) {

@@ -1,4 +1,4 @@
-# Kernels of points by name, for kernel_ridge(), kernel_pca() and spectral_embedding().
+# Named kernels for kernel_ridge(), kernel_pca() and spectral_embedding().
 
 kernel_names <- c("gaussian", "exponential", "matern32", "matern52")
 
@@ -13,13 +13,15 @@ named_kernel <- function(kernel, width) {
   )
 }
 
-# The operator whose variables are the points x and y, the vectors b that the matrix multiplies, and s.
+# The operator of a product with a kernel matrix; its variables are the points x and y, the vectors b, and the parameter
+# s.
 kernel_product <- function(kernel, d, columns, backend) {
   declared <- c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(%d)"), c(d, d, columns)), "s = Pm(1)")
   verb_operator(sprintf("Sum_Reduction(%s * b, 1)", named_kernel(kernel, 1)$formula), declared, backend)
 }
 
-# One positive width, or several if they may be selected; default: the median distance of the points.
+# Checks the width: one positive number, or several numbers if the function can select one of them. The default is the
+# median distance of the points.
 kernel_widths <- function(width, x, several = FALSE, call = caller_env()) {
   if (is.null(width)) return(median_distance(x, "width", call))
   fits <- is_plain_numeric(width) && length(width) > 0 && (several || length(width) == 1) && all(is.finite(width)) &&
@@ -29,8 +31,8 @@ kernel_widths <- function(width, x, several = FALSE, call = caller_env()) {
                call = call)
 }
 
-# The k largest eigenvalues of a symmetric n x n matrix and their vectors, by products with it. The largest entry of a
-# vector is positive.
+# The k largest eigenvalues of a symmetric n x n matrix and their eigenvectors, computed from products with the matrix.
+# The largest entry of a vector is positive.
 largest_eigenpairs <- function(product, n, k) {
   pairs <- if (n <= max(200, k + 2)) {
     eigen((product(diag(n)) + t(product(diag(n)))) / 2, symmetric = TRUE)

@@ -36,7 +36,7 @@ squares_to_centres <- function(problem, label, centres) {
   rowSums((unname(problem$x) - centres[label, , drop = FALSE])^2)
 }
 
-# Means of clusters; if all weights of a cluster are 0, the plain mean of its points.
+# The weighted means of clusters; if all weights of a cluster are 0, the unweighted mean of its points.
 cluster_means <- function(problem, label, count) {
   sums <- cluster_sums(problem$x, label, problem$weights %||% numeric(), count)
   weightless <- sums[, ncol(sums)] == 0
@@ -44,8 +44,8 @@ cluster_means <- function(problem, label, count) {
   sums[, -ncol(sums), drop = FALSE] / sums[, ncol(sums)]
 }
 
-# Mini-batches: a centre moves towards the mean of its new points, by their share of all points that were assigned to
-# it.
+# The mini-batch algorithm: a centre moves towards the mean of its new points by a fraction, the number of its new
+# points divided by the number of all points that were assigned to it so far.
 move_by_batches <- function(problem, centres) {
   n <- nrow(problem$x)
   met <- numeric(nrow(centres))
@@ -62,7 +62,7 @@ move_by_batches <- function(problem, centres) {
   centres
 }
 
-# The elements of stats::kmeans().
+# The result, with the elements that stats::kmeans() returns.
 kmeans_result <- function(problem, label, count, iterations, ifault) {
   weights <- problem$weights %||% rep(1, nrow(problem$x))
   centres <- cluster_means(problem, label, count)

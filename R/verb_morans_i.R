@@ -69,7 +69,7 @@ morans_i <- function(x, values, radius = Inf, power = if (radius < Inf) 0 else 1
             class = "htest")
 }
 
-# The deviations of the values from their mean, such that the largest is 1.
+# The deviations of the values from their mean, scaled so that the largest is 1.
 morans_deviations <- function(values, n, call = caller_env()) {
   if (!is_plain_numeric(values) || !all(is.finite(values))) {
     stop_kernops("input", "{.arg values} must be finite numbers, one for each point.", call = call)
@@ -126,7 +126,8 @@ stop_equal_weights <- function(call) {
                           i = "Use a smaller {.arg radius}, or a positive {.arg power}."), call = call)
 }
 
-# The columns of z are the deviations and their permutations; u divides the weights of a row.
+# The test from the statistics of the columns of z, which are the deviations and their permutations; u are the divisors
+# of the weights of rows.
 morans_test <- function(product, z, standardise, alternative, call = caller_env()) {
   n <- nrow(z)
   ones <- matrix(1, n, 1)
@@ -156,8 +157,8 @@ morans_second_moment <- function(z, s0, s1, s2) {
   (fixed - kurtosis * ((n^2 - n) * s1 - 2 * n * s2 + 6 * s0^2)) / ((n - 1) * (n - 2) * (n - 3) * s0^2)
 }
 
-# The p-value of permutations. Large, small, or values far from the expectation count as extreme, depending on
-# `alternative`; differences by rounding do not count.
+# The p-value of permutations. Depending on `alternative`, extreme values are large values, small values, or values far
+# from the expectation; differences due to rounding are ignored.
 morans_permuted <- function(statistic, expected, alternative) {
   extreme <- switch(alternative, greater = statistic, less = -statistic, two.sided = abs(statistic - expected))
   permuted <- statistic[-1]
