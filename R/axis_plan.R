@@ -49,7 +49,7 @@ check_dims <- function(dims, max_dim, call) {
   as.integer(if (is.unsorted(dims)) sort(dims) else dims)
 }
 
-# Dimensions of size 1 are dropped; with a dimension of size 0, only the numbers of results and values matter.
+# Dimensions of size 1 are dropped. If a dimension has size 0, only the numbers of results and of values are relevant.
 axis_runs <- function(dim, reduced) {
   if (any(dim == 0)) {
     size <- c(prod(dim[!reduced]), prod(dim[reduced]))

@@ -136,7 +136,7 @@ stayed_rows <- function(plan, op) {
   if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# NA for missing results: C++ returns NaN for too few values, and position 0 (on the GPU NaN) for none.
+# Sets missing results to NA: C++ returns NaN for too few values, and position 0 (on the GPU NaN) if there is no value.
 settled <- function(result, op, x, run) {
   row <- statistic(op)
   if (row$least == 0) return(result)
@@ -153,7 +153,8 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# Sets the names of the kept dimensions, after a dimension of `before` results, given as a number or as names.
+# Sets the shape and the names of the kept dimensions. If a slice has several results, these are the first dimension;
+# `before` is their number or their names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   first <- if (!is.null(before)) list(if (is.character(before)) before)
   before <- if (is.character(before)) length(before) else before

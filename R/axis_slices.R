@@ -1,5 +1,5 @@
-# Operations on axes that C++ computes by segments: formulas of the user, order statistics and moments. Slices are
-# columns of matrices within the array, which is rearranged only if the reduced dimensions are not adjacent.
+# Operations on axes that C++ computes by segments: user-defined formulas, order statistics and moments. Slices are
+# columns of matrices within the array; the array is rearranged only if the reduced dimensions are not adjacent.
 
 reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
@@ -20,7 +20,7 @@ reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, 
   shaped(result, x, plan, keepdims, if (outputs > 1) percentages(details$probs))
 }
 
-# The results of each slice, one after another.
+# The results of all slices, one slice after another.
 host_slices <- function(x, op, details, na.rm, plan) {
   values <- if (is_gpu_matrix(x)) as.matrix(x) else x
   if (is.null(details)) fold_slices(values, op, na.rm, plan) else order_slices(values, op, details, na.rm, plan)
@@ -34,7 +34,8 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# The array, or its values slice by slice, with the numbers of values before the reduced run, in it and after it.
+# The array, or its values slice by slice, and three sizes: the products of the dimensions before the reduced
+# dimensions, of the reduced dimensions, and of the dimensions after them.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)
@@ -56,7 +57,7 @@ order_slices <- function(x, op, details, na.rm, plan) {
   c(result)
 }
 
-# Folds slices; moments are computed from the values slice by slice.
+# Reduces slices by a formula or by moments; moments are computed from the values slice by slice.
 fold_slices <- function(x, op, na.rm, plan) {
   if (inherits(op, "seg_op")) {
     slices <- slices_in(x, plan)

@@ -1,14 +1,14 @@
-# Text that a parser reads, such as formulas and declarations. R's options OutDec, scipen and digits change paste(),
-# format() and as.character() of numbers; they do not change sprintf() of %g and %d.
+# Text that a parser reads, such as formulas and declarations. R's options OutDec, scipen and digits change the results
+# of paste(), format() and as.character() for numbers, but not the results of sprintf() with %g and %d.
 
-# Like paste0(), but numbers keep their exact value.
+# The counterpart of paste0() that keeps the exact values of numbers.
 code_text <- function(..., collapse = NULL) {
   parts <- lapply(list(...), function(x) if (is.numeric(x)) code_number(x) else x)
   do.call(paste0, c(parts, list(collapse = collapse)))
 }
 
-# A number with 15 digits if these are read as the same double, otherwise with 17. "Inf" and "NaN" are numbers in
-# formulas, too.
+# A number with 15 digits if these digits are read as the same double, otherwise with 17 digits. "Inf" and "NaN" are
+# also numbers in formulas.
 code_number <- function(x) {
   text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
   longer <- !is.na(x) & as.numeric(text) != x
@@ -16,7 +16,7 @@ code_number <- function(x) {
   text
 }
 
-# A text with names replaced by values: all names at once, so that no value is read as a name.
+# Replaces names in a text by values. All names are replaced at once, so that a value is never read as a name.
 replace_names <- function(text, values) {
   matches <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
   words <- regmatches(text, matches)[[1]]

@@ -40,7 +40,7 @@ plane_anisotropy <- function(u, angle, ratio) {
           ratio)
 }
 
-# Rotates by three angles, one after another: from north, out of the plane, and about the longest axis.
+# Rotates points by three angles, one after another: from north, out of the plane, and about the longest axis.
 space_anisotropy <- function(u, angle, ratio) {
   rotate <- function(a, b, k) {
     turn <- sprintf("(0.017453292519943295 * Elem(%s, %d))", angle, k)
@@ -53,8 +53,8 @@ space_anisotropy <- function(u, angle, ratio) {
           across[[1]], ratio)
 }
 
-# The matrix A such that |A h| is the scaled distance of h, so that frequencies are A' w: rows along and across the
-# angle.
+# The matrix A such that |A h| is the scaled distance of h, so that frequencies are A' w. The rows of A are the
+# directions along and across the angle.
 anisotropic_scales <- function(p) {
   range <- p$range %||% 1
   a <- p$angle * pi / 180
@@ -64,7 +64,7 @@ anisotropic_scales <- function(p) {
     turn[c(from, to), c(from, to)] <- cbind(c(cos(a[[k]]), -sin(a[[k]])), c(sin(a[[k]]), cos(a[[k]])))
     turn
   }
-  # north, east and up become the longest axis and the two axes across it
+  # maps north, east and up to the longest axis and the two axes across it
   axes <- rotation(3, 3, 2) %*% rotation(2, 1, 3) %*% rotation(1, 1, 2) %*% diag(3)[c(2, 1, 3), ]
   axes / (range * c(1, p$ratio))
 }

@@ -19,13 +19,13 @@ sphere_text <- function(point) {
   sprintf("(6371.0088 * Concat(Cos(%1$s) * Concat(Cos(%2$s), Sin(%2$s)), Sin(%1$s)))", lat, lon)
 }
 
-# Points with longitude and latitude in degrees as points in space, in km.
+# Converts longitude and latitude in degrees to points in space, in km.
 on_sphere <- function(u) {
   rad <- u * pi / 180
   6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
 }
 
-# Sets the chord through the Earth as the distance of covariances for which the user chose no distance.
+# Uses the chord through the Earth as the distance in covariances for which the user chose no distance.
 on_the_globe <- function(covariance, d) {
   chosen <- change_leaves(covariance, function(leaf, path) {
     if (fits_globe(leaf, d)) leaf$geometry <- great_circle_geometry

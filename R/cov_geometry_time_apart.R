@@ -1,4 +1,5 @@
-# Separate distances in space and time, for kernels of two distances: the distance in space follows another geometry.
+# Separate distances in space and time, for kernels that are functions of two distances: another geometry defines the
+# distance in space.
 
 time_apart_geometry <- utils::modifyList(space_time_geometry, list(
   name = "time_apart",

@@ -1,6 +1,6 @@
-# The other models of geostatistics: those of bounded variograms, and intrinsic models.
+# The other models of geostatistics: models with bounded variograms, and intrinsic models.
 
-# q^(power / 2), with a gradient that is 0 at q = 0.
+# The formula q^(power / 2), with a gradient that is 0 at q = 0.
 distance_power <- function(q, power) sprintf("(1 - (%1$s == 0)) * Powf(%1$s + (%1$s == 0), 0.5 * %2$s)", q, power)
 
 powered_exponential_kernel <- kernel("powered_exponential", function(variance, q, power) {

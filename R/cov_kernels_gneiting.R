@@ -5,7 +5,7 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
   space <- matern_kernel$text("1", sprintf("(%s * Powf(%s, -%s))", q, psi, interaction), nu)
   sprintf("%s * Powf(%s, -%s) * (%s)", variance, psi, code_text(max(1, d / 2)), space)
 }, derivatives = function(q, t, nu, power, interaction) {
-  # the field is smooth in time only if the power is 2; for an estimated power, `power` is its name
+  # the field is smooth in time only if the power is 2; if the power is estimated, `power` is the name of the parameter
   if (is.numeric(power) && power != 2 || identical(power, "power")) return(NULL)
   matern_derivatives("1", sprintf("(%s * Powf(1 + %s, -%s))", q, t, interaction), nu)
 }, apart = list(

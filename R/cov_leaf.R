@@ -1,6 +1,6 @@
 # The leaves of a covariance: a base kernel with a geometry and parameters.
 
-# The leaf of a kernel with the geometry and the further arguments in `...` of its constructor.
+# The leaf of a kernel, with the geometry and the other arguments in `...` of the constructor.
 stationary <- function(kernel, parameters, ..., call = caller_env()) {
   arguments <- leaf_arguments(kernel, list(...), call)
   geometry <- choose_geometry(kernel, parameters, arguments, call)
@@ -38,7 +38,8 @@ new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geome
                  fixed = unique(fixed), dims = dims), class = "kernops_covariance")
 }
 
-# The columns of points that a leaf reads; `positions`: the columns of the coordinates among further columns.
+# The columns of points that a leaf reads; `positions`: the columns of the coordinates if points also have other
+# columns.
 leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$positions %||% seq_len(d))
 
 check_parameter <- function(x, name, by_formula, call) {

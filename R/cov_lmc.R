@@ -119,7 +119,8 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
 
 is_lmc <- function(x) inherits(x, "kernops_lmc")
 
-# The labels of the first covariances, numbered if a label occurs again.
+# The names of structures: the label of the first covariance of each structure, with a number if a label occurs several
+# times.
 structure_names <- function(structures) {
   labels <- vapply(structures, function(x) leaf_labels(x)[[1]], "")
   before <- vapply(seq_along(structures), function(k) {
@@ -128,7 +129,7 @@ structure_names <- function(structures) {
   paste0(labels, ifelse(before > 0, before + 1, ""))
 }
 
-# A list with a matrix or NULL for each structure.
+# The sills of structures: a list with a matrix or NULL for each structure.
 structure_sills <- function(sills, names, call = caller_env()) {
   if (is.null(sills)) return(rep(list(NULL), length(names)))
   if (!is.list(sills)) {
@@ -166,7 +167,7 @@ check_sills <- function(B, name, call) {
   B
 }
 
-# A structure with variance 1: its sills are in the coregionalisation matrix.
+# A structure with variance 1, because the coregionalisation matrix contains the sills.
 unit_structure <- function(x, call = caller_env(), single = TRUE) {
   if (x$kind == "leaf") return(unit_leaf(x, call, single))
   some <- if (x$kind == "*") seq_along(x$parts) else 1
@@ -185,7 +186,7 @@ refuse_white <- function(x, call) {
                call = call)
 }
 
-# The noise of an observation, for points with the coordinates that at_variables() adds.
+# The kernel of the noise of an observation, for points with the columns that at_variables() adds.
 noise_kernel <- kernel("nugget", function(x, y) {
   sprintf("Elem(%1$s, 1) * Elem(%2$s, 1) * Equal(Elem(%1$s, 0), Elem(%2$s, 0))", x, y)
 })
@@ -204,7 +205,7 @@ unit_leaf <- function(leaf, call, single) {
   leaf
 }
 
-# The products of a coregionalisation matrix and its structure, and the effects added to them.
+# lmc_terms() returns the products of a coregionalisation matrix and its structure, lmc_effects() the added effects.
 lmc_terms <- function(x) Filter(function(term) term$kind == "*", sum_terms(x))
 lmc_effects <- function(x) Filter(function(term) term$kind == "leaf", sum_terms(x))
 sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms)) else list(x)
@@ -212,7 +213,7 @@ sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms
 #' @export
 format.kernops_lmc <- function(x, ...) paste(term_words(x), collapse = " + ")
 
-# The terms of a sum as text.
+# The terms of a sum, as text.
 term_words <- function(x) {
   if (!is_lmc(x)) return(vapply(sum_terms(x), format, ""))
   structures <- toString(vapply(lmc_terms(x), function(term) format(term$parts[[2]]), ""))

@@ -12,22 +12,23 @@ microscale <- function(variance = NULL, fixed = character()) {
 
 is_white <- function(labels) labels %in% c("nugget", "microscale")
 
-# The variances of terms without correlation at any distance: nugget and microscale.
+# The rows of the variances of uncorrelated terms: nugget and microscale.
 white_rows <- function(model) which(is_white(model$parameters$label))
 
-# The parameters of microscale(): variances, or the roots of sills.
+# The rows of the parameters of microscale(): variances, or the roots of sills.
 microscale_rows <- function(model) {
   blocks <- Filter(function(block) startsWith(block$name, "microscale"), coregions(model))
   c(which(model$parameters$label == "microscale"), unlist(lapply(blocks, `[[`, "rows")))
 }
 
-# theta for targets: microscale() averages out in means over blocks.
+# The parameters theta for targets: without microscale() for means over blocks, in which this variation averages out.
 theta_of_targets <- function(object, targets) {
   if (are_points(targets)) return(object$theta)
   replace(object$theta, microscale_rows(object$model), 0)
 }
 
-# Nugget and microscale can only be distinguished by several observations at one location.
+# Stops if both nugget and microscale are estimated and no location has several observations, because only these
+# distinguish the two.
 check_white <- function(model, u, call) {
   several <- is_lmc(model$covariance)
   free <- white_rows(model)[!model$parameters$fixed[white_rows(model)]]

@@ -1,4 +1,4 @@
-# Formulas of the user: covariance().
+# User-defined formulas, covariance().
 
 # The kernel of a user's formula. Errors show the formula as the user wrote it, before names are replaced.
 own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
@@ -12,7 +12,7 @@ own_variables <- function(leaf, d) {
 
 own_values_formula <- function(leaf) code_text("Sum_Reduction(", leaf$kernel$constants$formula, ", 1)")
 
-# The covariances of the pairs of rows of x and y.
+# The covariances of the pairs (x_i, y_i) of rows of x and y.
 own_pairs <- function(leaf, d) {
   recent_operator(own_values_formula(leaf), sub("y = Vj", "y = Vi", own_variables(leaf, d)), "auto", "float64", "cpu")
 }

@@ -1,4 +1,5 @@
-# Effects of a time index: autoregressive processes and random walks beside the field, common to all places.
+# Effects of a time index: autoregressive processes and random walks, which are added to the field and have the same
+# value at all places.
 
 #' Effects of time
 #'
@@ -41,8 +42,8 @@
 #' @name time_effects
 NULL
 
-# `process` has the covariance of the effects at times a and b, at variance 1, and `slopes` its derivatives with respect
-# to the parameters after the variance; p has the parameters of the leaf.
+# `process` returns the covariance of the effects at times a and b for variance 1, and `slopes` the derivatives of this
+# covariance with respect to the parameters that follow the variance; p has the parameters of the leaf.
 ar1_kernel <- replace(exponential_kernel, c("label", "process", "slopes"), list(
   "ar1", function(a, b, p) exp(-abs(outer(a, b, `-`)) / p$range),
   function(a, b, p) list(exp(-abs(outer(a, b, `-`)) / p$range) * abs(outer(a, b, `-`)) / p$range^2)
@@ -83,7 +84,7 @@ time_leaf <- function(kernel, effect, parameters, fixed, geometry = no_geometry,
 
 is_process <- function(leaf) !is.null(leaf$kernel$process)
 
-# The times of a process at points u with an effect of a variance above 0.
+# The times of a process at points u, except points where the effect is identically 0.
 process_times <- function(leaf, u) {
   times <- sort(unique(u[, leaf$dims]))
   times[diag(leaf$kernel$process(times, times, list(range = 1))) > 0]
@@ -95,8 +96,7 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# The rows of the root of the covariance of the effect at the times of the observations, followed by rows at other
-# times.
+# The rows of the root of the covariance at the times of the observations, followed by rows at other times.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

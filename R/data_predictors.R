@@ -1,5 +1,6 @@
-# Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), as a model
-# matrix has them. Before a fit has settled its columns, the column of a row of the data is its number.
+# Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), in the
+# form of a model matrix. Before the columns of a fit are settled, the value of the column is the number of the row of
+# the data.
 
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
 
@@ -16,7 +17,7 @@ predictor_values <- function(column, data, n, call) {
   replace(as.numeric(seq_len(n)), !complete, NA)
 }
 
-# A formula without variables has one row for each row of the data, too.
+# The model frame of a predictor, with a row for each row of the data even if the formula has no variables.
 variables_of_predictor <- function(column, data, n) {
   if (length(all.vars(column$fixed %||% column$formula))) data else data.frame(row.names = seq_len(n))
 }
@@ -36,7 +37,7 @@ predictor_frame <- function(column, data, n, call, rows = seq_len(n)) {
   frame
 }
 
-# The column at the rows of the observations used, and its values there.
+# Settles the column for the rows of the used observations, and returns the column and its values at these rows.
 settled_predictor <- function(column, rows, data, n, call) {
   column <- with_predictor_smooths(column, data, call)
   smooths <- settled_predictor_smooths(column, rows, data, n, call)

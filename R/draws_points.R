@@ -1,6 +1,6 @@
 # Draws of the field at points from its covariance matrix.
 
-# Blocks of points without covariances are drawn one by one; coinciding points share one value.
+# Blocks of points that are uncorrelated with each other are drawn one by one; coinciding points have the same value.
 separate_draws <- function(object, u, nsim, features) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
@@ -23,14 +23,14 @@ distinct_draws <- function(object, u, nsim) {
   values <- covariance_matrix(object$model)
   x <- unname(u)
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = u)))
-  if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
+  if (all(variance == 0)) return(matrix(0, n, nsim)) # no field
   jitter <- 0
   repeat {
-    # a point may have no variance
+    # the variance of a point may be 0
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
     bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
-    # for nearly coinciding points: a jitter of the size of rounding errors, invisible in draws
+    # for nearly coinciding points, a jitter of the size of rounding errors is added, which is not visible in draws
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
   draws <- k$times(normal_numbers(n, nsim))

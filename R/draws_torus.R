@@ -1,6 +1,6 @@
 # Frequencies of a user-defined formula, which must be stationary. On a torus several times as large as the data, the
-# formula has a Fourier series, computed by the fast Fourier transform, whose coefficients are the probabilities of the
-# frequencies.
+# formula has a Fourier series, which is computed by the fast Fourier transform. The coefficients of the series are the
+# probabilities of the frequencies.
 
 own_spectrum <- function(x, where, call) {
   place <- function(u) u[, seq_len(where$d), drop = FALSE]
@@ -21,14 +21,14 @@ own_spectrum <- function(x, where, call) {
   })))
 }
 
-# k(a_i, b_i) for rows of two matrices
+# The covariances k(a_i, b_i) for the rows of two matrices.
 own_values <- function(model, a, b) {
   pairs <- recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"),
                            sub("y = Vj", "y = Vi", point_declarations(model)), "auto", "float64", "cpu")
   as.vector(pairs(list(theta = model$parameters$value, x = a, y = b)))
 }
 
-# Checks that the covariance depends only on the lag, for lags between points of the data.
+# Checks that the covariance depends only on the lag, for lags that occur between points of the data.
 check_stationary <- function(values, where, call) {
   if (where$d > 3) {
     stop_kernops("input", c("Spectral simulation of a user-defined formula needs at most 3 coordinates,
@@ -51,7 +51,7 @@ check_stationary <- function(values, where, call) {
 exact_draws_hint <- paste("A larger {.arg exact_limit} of {.fn gp_control} gives exact draws, in 8 n^2 bytes for n",
                           "points. Spectral simulation also supports {.fn linear} and {.fn periodic}.")
 
-# The coefficients of the Fourier series on a torus with these sides, as probabilities of frequencies.
+# The coefficients of the Fourier series on a torus with the given sides, as probabilities of frequencies.
 torus_series <- function(values, sides) {
   d <- length(sides)
   n <- c(2^16, 1024, 96)[[d]]

@@ -9,12 +9,12 @@ vecchia_draws <- function(object, u, nsim) {
   points <- u[order, , drop = FALSE]
   values <- sets_covariance(object)
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points)))
-  if (all(variance == 0)) return(matrix(0, nrow(u), nsim)) # noise alone
+  if (all(variance == 0)) return(matrix(0, nrow(u), nsim)) # no field
   jitter <- 0
   repeat {
     sets <- set_weights(values, object$theta, points, jitter * pmax(variance, max(variance) * 1e-15), neighbours)
     if (all(is.finite(sets$weights)) || jitter > 1e-3) break
-    # jitter for nearly coinciding points, as in distinct_draws()
+    # adds jitter for nearly coinciding points, as in distinct_draws()
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
   draws <- sparse_multiply(sets, normal_numbers(nrow(u), nsim), inverse = TRUE)

@@ -1,5 +1,5 @@
-# Generic functions of other packages with methods for fits; kernops exports them, so that their packages need not be
-# attached.
+# Generic functions of other packages with methods for fits; kernops exports these generics, so that users need not
+# attach the other packages.
 
 #' @importFrom generics tidy
 #' @export

@@ -1,6 +1,6 @@
 # The plots of plot(), for ggplot2.
 
-# Declares columns that aesthetics name, for codetools.
+# Declares the names of columns in aesthetics, which codetools would report as undefined variables.
 utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value",
                          "level", "part"))
 
@@ -60,7 +60,7 @@ autoplot.gp_variogram <- function(object, model = NULL, ...) {
     if (nlevels(table$along) > 1) ggplot2::scale_colour_manual(values = class_colours(nlevels(table$along)))
 }
 
-# Such as "zinc, 45 degrees"; the name of the variable alone where there is one direction.
+# Labels such as "zinc, 45 degrees"; only the name of the variable if there is one direction.
 direction_words <- function(id, table) {
   if (is.null(table) || !nrow(table)) return(character())
   angle <- paste0(table$dir.hor, " degrees", ifelse(table$dir.ver != 0, paste(" up", table$dir.ver), ""))

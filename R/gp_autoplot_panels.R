@@ -49,7 +49,7 @@ ggplot_curves <- function(panel, overlay) {
   ggplot2::ggplot(curves) + band + line + lines + points + rug + origin + if (!one) class_scales(panel$legend, curves)
 }
 
-# The colours and lines of plot(), without a legend for many levels.
+# Scales with the colours and line types of plot(), without a legend if there are many levels.
 class_scales <- function(title, curves) {
   count <- nlevels(curves$along)
   colours <- class_colours(count)
@@ -60,7 +60,7 @@ class_scales <- function(title, curves) {
        ggplot2::labs(colour = title, fill = title, linetype = title))
 }
 
-# Levels from the smallest to the largest effect, with names if there are few.
+# A plot of levels from the smallest to the largest effect, with their names if there are few levels.
 ggplot_levels <- function(panel, overlay, most = 40) {
   table <- panel$table
   table$level <- factor(table$level, table$level[order(table$fit)])
@@ -80,7 +80,8 @@ overlay_layer <- function(add) {
   ggplot2::geom_path(ggplot2::aes(x, y, group = part), table, inherit.aes = FALSE)
 }
 
-# The vertices of an overlay, and the `part` of each, a line or a ring; points have none.
+# The vertices of an overlay, and for each vertex its `part`, which is the number of a line or a ring; points have no
+# part.
 overlay_table <- function(add) {
   if (inherits(add, "SpatVector")) {
     vertices <- terra::geom(add)

@@ -82,7 +82,7 @@ check_tidied <- function(effects, call = caller_env()) {
                                shown(effects), "."), call = call)
 }
 
-# Exponentiates coefficients of the trend; standard errors stay on the scale of the linear predictor, as in broom.
+# Exponentiates coefficients of the trend. As in broom, standard errors stay on the scale of the linear predictor.
 exponentiated <- function(table) {
   trend <- table$effect == "trend"
   of <- intersect(c("estimate", "conf.low", "conf.high"), names(table))
@@ -133,7 +133,7 @@ augment.gp <- function(x, newdata = NULL, ...) {
   if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata
 }
 
-# Adds columns: maps are joined, points get further columns.
+# Adds columns to spatial data: maps are combined, points receive additional columns.
 augment_spatial <- function(x, newdata) {
   result <- predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x))
   names(result)[1:2] <- c(".fitted", ".se.fit")
@@ -145,7 +145,7 @@ augment_spatial <- function(x, newdata) {
   newdata
 }
 
-# The variables of the formula by their names in the formula, and the remaining coordinates.
+# The variables of the formula with their names in the formula, and the other coordinates.
 augment_fitted <- function(x) {
   points <- new_points(x, NULL, NULL)
   response <- predictive_at(x, points, replace(field_request, "type", augment_scale(x)))
@@ -157,8 +157,8 @@ augment_fitted <- function(x) {
                       .se.fit = sqrt(variance(response)), .resid = x$parts$y - fit, check.names = FALSE))
 }
 
-# A tibble, as broom returns, if package tibble is installed.
+# Converts a table to a tibble, which broom also returns, if package tibble is installed.
 as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
 
-# The scale of augment(): means of a family, but no back-transformation.
+# The scale of augment(): means of the response for families, but no back-transformation of transformed responses.
 augment_scale <- function(x) if (is.null(x$family)) "link" else "response"

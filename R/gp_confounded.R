@@ -1,7 +1,8 @@
 # Terms of a covariance that a fit can hardly distinguish, such as a smooth of a coordinate and a field along it.
 
 # A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
-# predictions at some of the observations: near -1 if their sum is known and its parts are not.
+# predictions at some of the observations: the correlation is near -1 if the data determine the sum of the terms, but
+# not the single terms.
 confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
@@ -13,7 +14,7 @@ confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   n <- nrow(object$parts$frame)
   points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, max_rows))
   object <- with_indicators(object)
-  # the sum of the variances of contrasts, because a constant of a term belongs to the trend
+  # the sum of the variances of contrasts, because the constant part of a term belongs to the trend
   variation <- function(chosen) {
     part <- replace(object, "left_out", list(setdiff(c("trend", names(terms)), chosen)))
     errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)
@@ -24,7 +25,7 @@ confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
     (variation(names(terms)[pair]) - sum(single[pair])) / (2 * sqrt(prod(single[pair])))
   })
   table <- data.frame(first = names(terms)[pairs[1, ]], second = names(terms)[pairs[2, ]], correlation = correlation)
-  table[which(table$correlation < worst), ] # drops NaN, the correlation of a term without variation
+  table[which(table$correlation < worst), ] # which() omits NaN, the correlation of a term without variation
 }
 
 print_confounded <- function(table) {

@@ -130,7 +130,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   mget(names(formals()))
 }
 
-# Further arguments of gp() are settings.
+# Checks the arguments of gp() in `...`, which are settings.
 check_settings_of_gp <- function(arguments, call) {
   settings <- names(formals(gp_control))
   names <- names(arguments) %||% character(length(arguments))

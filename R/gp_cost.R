@@ -1,4 +1,4 @@
-# Seconds of a fit by part, for summary(cost = TRUE): a clock runs for one part at a time.
+# The seconds that each part of a fit takes, for summary(cost = TRUE). A clock runs for one part at a time.
 
 fit_parts <- c(data = "data and bases", neighbours = "neighbours", field = "field", mode = "mode and posterior",
                effects = "effects and smooths", trend = "trend", search = "search and the rest")
@@ -9,7 +9,7 @@ new_clock <- function() {
                 calls = stats::setNames(none, names(fit_parts))))
 }
 
-# Evaluates `code`, whose time counts for a part, except time that it spends in other parts.
+# Evaluates `code` and adds its time to a part, except the time of other parts within `code`.
 timed <- function(part, code) {
   clock <- the$clock
   if (is.null(clock)) return(code)
@@ -36,7 +36,7 @@ with_clock <- function(clock, part, code) {
   timed(part, code)
 }
 
-# A function whose time counts for a part.
+# The function f, whose time is added to a part.
 timed_function <- function(part, f) {
   force(f)
   function(...) timed(part, f(...))

@@ -1,5 +1,6 @@
-# Methods of package DHARMa, which are found once it is loaded. The defaults of DHARMa call predict() with arguments of
-# lme4. `conditional = FALSE` of simulateResiduals() is an argument of getSimulations() and draws new fields.
+# Methods of package DHARMa, which are registered when DHARMa is loaded. The default methods of DHARMa would call
+# predict() with arguments of lme4. `conditional = FALSE` of simulateResiduals() is an argument of getSimulations() and
+# draws new fields.
 
 #' @exportS3Method DHARMa::getFitted
 getFitted.gp <- function(object, ...) as.vector(stats::fitted(without_omitted(object)))
@@ -23,7 +24,7 @@ getSimulations.gp <- function(object, nsim = 1, type = c("normal", "refit"), ...
   matrix(vapply(draws, function(y) as.numeric(numbers_of_response(object, y)), numeric(nrow(draws))), nrow(draws))
 }
 
-# Rows that na.exclude() would add have no simulations.
+# The fit without na.action, because rows that na.exclude() would add have no simulations.
 without_omitted <- function(object) replace(object, "na.action", list(NULL))
 
 # Converts factors to numbers from 0, and binomial responses to numbers of successes.

@@ -1,7 +1,7 @@
-# Posterior draws of fits with a family: of the parameters of the covariance and the coefficients of the trend. The
-# parameters of the family keep their estimates.
+# Posterior draws of fits with a family: draws of the parameters of the covariance and the coefficients of the trend.
+# The parameters of the family keep their estimates.
 
-# The fit with all parameters of the search, including those of the trend, as parameters of its model.
+# The fit with a model whose parameters are all parameters of the search, including the coefficients of the trend.
 sampled_fit <- function(fit) UseMethod("sampled_fit")
 
 sampled_fit.gp <- function(fit) fit
@@ -13,7 +13,7 @@ sampled_fit.gp_family_fit <- function(fit) {
   replace(fit, c("data", "model", "theta"), list(fit$response, outer, theta))
 }
 
-# The coefficients of a draw are treated as known.
+# The method for families, in which the coefficients of a draw are treated as known.
 with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   problem <- list(data = fit$response, model = fit$model, outer = fit$outer, center = fit$center)
   state <- finish_family(problem, likelihood, list(theta = theta), NULL)
@@ -28,7 +28,8 @@ with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   fit
 }
 
-# A row for each draw; coefficients of the basis are converted to coefficients of the trend.
+# The draws as a matrix with a row for each draw; coefficients of the orthogonal basis are converted to coefficients of
+# the trend.
 reported_draws <- function(posterior) {
   fit <- sampled_fit(posterior$fit)
   parameters <- fit$model$parameters

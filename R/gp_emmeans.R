@@ -1,4 +1,4 @@
-# Methods of package emmeans, which are found once it is loaded: marginal means of the trend.
+# Methods of package emmeans, which are registered when emmeans is loaded: marginal means of the trend.
 
 #' @exportS3Method emmeans::recover_data
 recover_data.gp <- function(object, data = NULL, ...) {
@@ -17,7 +17,8 @@ emm_basis.gp <- function(object, trms, xlev, grid, ...) {
        misc = response_scale(object))
 }
 
-# `type = "response"` of emmeans applies the inverse link of a family, or the inverse of the transformation.
+# The scale that emmeans uses for `type = "response"`: the inverse link of a family, or the inverse of the
+# transformation.
 response_scale <- function(object) {
   if (is.null(object$transform)) return(emmeans::.std.link.labels(family(object), list()))
   lambda <- object$transform$lambda

@@ -69,7 +69,8 @@ gp_exceedance <- function(object, newdata = NULL, above, areas = 1, level = 0.95
   if (is.null(regions)) table else cbind(table[1], region = rep(regions, length(above)), table[-1])
 }
 
-# A row for each draw, a column for each region of each threshold. Draws are made in batches of about a GB.
+# A matrix with a row for each draw and a column for each region of each threshold. Draws are computed in batches of
+# about 1 GB.
 drawn_areas <- function(object, points, areas, above, nsim, seed, back) {
   batch <- max(1, floor(1e8 / max(1, nrow(areas))))
   draw <- function() lapply(seq(1, nsim, by = batch), function(first) {

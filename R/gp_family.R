@@ -213,7 +213,7 @@ format.gp_family <- function(x, ...) {
   paste0(x$name, "(", toString(c(paste0("link = \"", x$link, "\""), words)), ")")
 }
 
-# Errors for settings that fits with a family do not support; each names the alternative.
+# Stops for settings that fits with a family do not support; the message names the alternative.
 check_family_settings <- function(method, estimate, known, transform, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
   refuse(!is.null(transform), "{.arg transform} is for Gaussian observations.",
@@ -226,7 +226,7 @@ check_family_settings <- function(method, estimate, known, transform, call) {
          "Other families have {.arg weights}.")
 }
 
-# Checks the method that `method = "auto"` may have chosen: the iterative method does not support families.
+# Checks the method, which `method = "auto"` may have chosen, because the iterative method does not support families.
 check_family_method <- function(method, n, backend, call) {
   if (method == "exact" && backend == "cuda") {
     stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",

@@ -1,4 +1,5 @@
-# family() of fits: objects of class `family`, from which other packages take links, means, variances and deviances.
+# The method family() for fits returns objects of class `family`, from which other packages read links, means, variances
+# and deviances.
 
 #' @importFrom stats family
 #' @export
@@ -7,7 +8,7 @@ family.gp <- function(object, ...) {
   stats::gaussian()
 }
 
-# The object is a family for gp(), too.
+# The object can also be used as the argument `family` of gp().
 #' @export
 family.gp_family_fit <- function(object, ...) {
   no_further("family", ...)
@@ -15,8 +16,8 @@ family.gp_family_fit <- function(object, ...) {
   structure(c(family, stats_functions(family, object$phi)), class = c("gp_family", "family"))
 }
 
-# The elements of a `family` of package stats, see make.link() and glm(). phi contains the parameters of the density; if
-# they have predictors, the functions are for the observations of the fit.
+# The elements of a `family` object of package stats, see make.link() and glm(). phi contains the parameters of the
+# density; if they have predictors, the functions are for the observations of the fit.
 stats_functions <- function(family, phi) {
   density <- family$density
   link <- stats::make.link(family$link)
@@ -34,14 +35,14 @@ check_observed <- function(mu, phi) {
                          observations of the fit, not {length(mu)}.", call = NULL)
 }
 
-# Names of families as packages stats and MASS write them.
+# The names of families in the style of packages stats and MASS.
 family_title <- function(name, phi) {
   if (name != "negative_binomial") return(name)
   theta <- phi[["theta"]]
   paste0("Negative Binomial", if (length(theta) == 1) paste0("(", format(signif(theta, 4)), ")"))
 }
 
-# The range of means of a link.
+# A function that checks whether means are in the range of the inverse link.
 mean_check <- function(link) {
   range <- inverse_link(c(-Inf, Inf), link)
   function(mu) all(is.finite(mu)) && all(mu > range[[1]] & mu < range[[2]])

@@ -1,4 +1,4 @@
-# Simulations of fits with a family, and new responses of the observations of any fit.
+# Simulations of fits with a family, and simulated responses at the observations of any fit.
 
 #' @rdname simulate.gp
 #' @param type `"field"`: draws of the field, including the trend, even at the observations. For a fit with a `family`,
@@ -14,7 +14,8 @@ simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL
   simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
 }
 
-# Draws as the user requests them: draws of a linear predictor may be converted to new observations or means.
+# Converts draws to the kind that the user requests: draws of a linear predictor may be converted to new observations or
+# means.
 requested_draws <- function(object, draws, noise, weights) UseMethod("requested_draws")
 
 requested_draws.gp <- function(object, draws, noise, weights) draws
@@ -47,7 +48,7 @@ new_responses <- function(draws, object, points) {
   structure(padded, class = "data.frame", row.names = names(names))
 }
 
-# Draws in the class of the response of the fit.
+# Converts draws to the class of the response of the fit.
 as_response <- function(object, y) UseMethod("as_response")
 
 as_response.gp <- function(object, y) y

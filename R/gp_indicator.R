@@ -76,7 +76,7 @@ predict.gp_indicator <- function(object, newdata = NULL, probs = NULL, coords = 
   give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object$fits[[1]])
 }
 
-# Rows made monotone: ascending, from 0 to at most 1.
+# Makes rows of probabilities monotone: ascending, with values between 0 and 1.
 in_order <- function(p) {
   p <- pmin(pmax(p, 0), 1)
   if (ncol(p) < 2 || !nrow(p)) return(p)

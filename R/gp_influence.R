@@ -80,7 +80,7 @@ influence_parts <- function(model) {
        leverage = pmin(pmax(1 - precision * working_noise(model), 0), 1))
 }
 
-# The variance of the noise of each observation; for a family, that of the working response.
+# The variance of the noise of each observation; for a family, the variance of the noise of the working response.
 working_noise <- function(model) UseMethod("working_noise")
 
 working_noise.gp <- function(model) {
@@ -91,7 +91,7 @@ working_noise.gp <- function(model) {
 
 working_noise.gp_family_fit <- function(model) 1 / model$latent$terms$weight
 
-# Values of observations in the form of residuals.
+# Converts values of observations to the form of residuals.
 as_residuals <- function(model, values) {
   layout <- model$parts$layout
   labels <- rownames(model$parts$frame)

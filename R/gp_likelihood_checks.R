@@ -1,4 +1,4 @@
-# Checks of likelihoods as formulas.
+# Checks of likelihoods that users write as formulas.
 
 check_parameters <- function(parameters, fixed, call = caller_env()) {
   named <- is.list(parameters) && (length(parameters) == 0 || all(nzchar(names(parameters) %||% "")))

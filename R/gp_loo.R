@@ -1,4 +1,4 @@
-# Methods of packages loo and posterior, which are found once these packages are loaded.
+# Methods of packages loo and posterior, which are registered when these packages are loaded.
 
 #' Leave-one-out cross-validation and draws for packages loo and posterior
 #'
@@ -63,7 +63,7 @@ as_draws.gp <- function(x, ...) {
                                {.arg prior}."), call = NULL)
 }
 
-# The log density of each observation given all others; an infinite error gives a density of 0.
+# The log density of each observation given all other observations; the density is 0 for an infinite error.
 left_out_density <- function(object) UseMethod("left_out_density")
 
 left_out_density.gp <- function(object) {

@@ -29,7 +29,7 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   invisible(x)
 }
 
-# Up to `most_drawn` ordered values beside the quantiles of the normal distribution.
+# Up to `most_drawn` sorted values and the corresponding quantiles of the normal distribution.
 normal_quantiles <- function(z) {
   z <- sort(z[is.finite(z)])
   some <- drawn_rows(length(z))

@@ -17,7 +17,8 @@ panels_of_pairs <- function(x, settings, call) {
   })
 }
 
-# A list of two tables with the columns id, dist, gamma: of the residuals, and of the model along each coordinate.
+# A list of two tables with the columns id, dist, gamma: the variograms of the residuals, and the variograms of the
+# model along each coordinate.
 variograms_of_each <- function(x) {
   whole <- x$parts$whole
   globe <- on_globe(x$model)
@@ -29,7 +30,7 @@ variograms_of_each <- function(x) {
   list(empirical = empirical, model = do.call(rbind, model))
 }
 
-# Variograms of each variable, and cross-variograms of each pair with common points.
+# The variogram of each variable, and the cross-variogram of each pair of variables with common points.
 empirical_variograms <- function(u, values) {
   names <- colnames(values)
   breaks <- variogram_breaks(u, 15, NULL)
@@ -45,8 +46,8 @@ empirical_variograms <- function(u, values) {
   do.call(rbind, unlist(tables, recursive = FALSE))
 }
 
-# Half the mean product of differences: the mean of the cross-covariances at distance 0, minus the mean at the distance,
-# plus the nugget.
+# The cross-variogram is half the mean product of differences: the mean of the cross-covariances at distance 0, minus
+# the mean at the given distance, plus the nugget.
 model_variograms <- function(x, k, place, max_dist) {
   names <- response_names(x)
   p <- length(names)

@@ -9,7 +9,7 @@ panel_of_levels <- function(object, leaf, column, levels, half) {
             table = with_limits(data.frame(level = levels$label), moments, half))
 }
 
-# Curves along the variable `name`, one for each combination of levels, in the same colours from panel to panel.
+# Curves along the variable `name`, one for each combination of levels; colours of levels are the same in all panels.
 smooth_curves <- function(object, leaf, column, name, levels, half, n = 200) {
   count <- max(1, NROW(levels))
   at <- seq(min(column$sample[, name]), max(column$sample[, name]), length.out = n)

@@ -1,4 +1,4 @@
-# Errors for predictors of parameters that a family or a setting of gp() does not support.
+# Stops for predictors that a family or a setting of gp() does not support.
 
 check_predictors <- function(predictors, call) {
   named <- is.list(predictors) && all(nzchar(names(predictors) %||% rep("", length(predictors))))
@@ -36,8 +36,8 @@ check_predictor <- function(family, name, formula, call) {
   refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must not have an {.fn offset}.")
 }
 
-# Errors for settings that do not support predictors; there are fewer for a Gaussian response with a predictor of its
-# noise.
+# Stops for settings that do not support predictors; for a Gaussian response with a predictor of the noise, there are
+# fewer such settings.
 check_predictor_settings <- function(family, method, estimate, known, transform, call) {
   if (is.null(family$predictors)) return(invisible())
   if (estimate == "none") {

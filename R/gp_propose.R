@@ -1,4 +1,4 @@
-# The next evaluations of an expensive function: maxima of a criterion of its surrogate.
+# The next evaluations of an expensive function: maxima of a criterion that is computed from a surrogate model.
 
 #' Propose the next evaluations of an expensive function
 #'
@@ -139,7 +139,7 @@ check_surrogate <- function(fit, call = caller_env()) {
   }
 }
 
-# The limits as a matrix with two rows and one column for each coordinate.
+# The limits of the search, as a matrix with two rows and one column for each coordinate.
 proposal_box <- function(fit, lower, upper, call = caller_env()) {
   u <- fit$parts$u
   names <- colnames(u) %||% paste0("x", seq_len(ncol(u)))

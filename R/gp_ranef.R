@@ -80,9 +80,9 @@ effect_moments <- function(conditioning, targets, variance) {
   if (variance) conditioning$moments(targets) else conditioning$means(targets)
 }
 
-# The coefficients with number k of the effect of a leaf at all its levels or times, as targets of a prediction in which
-# all other terms are omitted: the effect at a point where the covariate of this coefficient is 1 and others are 0,
-# minus the intercept.
+# The k-th coefficient of a random effect (`leaf`) at each of its levels or times, as targets of a prediction in which
+# all other terms are omitted. A slope is the effect where its covariate is 1 and other covariates are 0, minus the
+# effect where all covariates are 0.
 coefficient_targets <- function(object, leaf, column, k) {
   values <- column$times %||% seq_along(column$levels)
   u <- object$data$u[rep(1, length(values)), , drop = FALSE]
@@ -90,7 +90,7 @@ coefficient_targets <- function(object, leaf, column, k) {
   others <- unlist(lapply(terms, function(leaves) leaves[[1]]$indicator))
   u[, others] <- 1
   u[, leaf$indicator] <- 0
-  # for several variables, new points without noise
+  # with several variables, the points are new points without noise
   if (!is.null(leaf$belongs)) u[, leaf$belongs$column + 0:2] <- rep(c(leaf$belongs$number - 1, 0, 0), each = nrow(u))
   u[, leaf$level %||% leaf$dims] <- values
   covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)

@@ -129,7 +129,7 @@ coef.gp_responses <- function(object, ...) {
   theta <- object$theta
   table <- object$model$parameters
   if (!is.null(object$model$unit)) theta <- theta * object$model$unit
-  # for responses without a field, the other parameters of the field are undetermined
+  # for responses without a field, the parameters of the field other than variances are undetermined
   field <- setdiff(object$model$scale, object$model$nugget)
   none <- which(colSums(theta[field, , drop = FALSE]) == 0)
   theta[!table$fixed & !seq_len(nrow(table)) %in% object$model$scale, none] <- NA

@@ -1,6 +1,7 @@
 # Fits of many responses at the same points.
 
-# A fit of class gp_responses; its parts are described in gp_responses.R. `arguments` are those of data_and_model().
+# A fit of class gp_responses; its parts are described in gp_responses.R. `arguments` is the argument of this name of
+# data_and_model().
 fit_responses <- function(responses, covariance, source, coords, arguments, how, estimate, call) {
   built <- data_and_model(responses$formula, covariance, source, coords, arguments, "vecchia", NULL, call)
   parts <- built$parts
@@ -24,8 +25,8 @@ fit_responses <- function(responses, covariance, source, coords, arguments, how,
   structure(object, class = "gp_responses")
 }
 
-# The data that the fits of several responses share. `sets_of(rows)` returns the response_sets() of some observations,
-# `held(group)` the held_responses() of a group.
+# The data that the fits of several responses share. `sets_of(rows)` returns the result of response_sets() for some
+# observations, and `held(group)` the result of held_responses() for a group.
 response_task <- function(problem, how, reml) {
   model <- problem$model
   parameters <- response_parameters(model)

@@ -1,13 +1,13 @@
 # Responses in blocks, and in groups with the same observations.
 
-# Numbers of the responses of each block; the values of a block take some 30 MB.
+# The numbers of the responses in each block; the values of a block take about 30 MB.
 response_blocks <- function(responses, count = length(responses$names)) {
   width <- max(16, min(4096, floor(4e6 / responses$n)))
   split(seq_len(count), ceiling(seq_len(count) / width))
 }
 
 # The responses of a block in groups with the same observations: lists of `columns`, `sets`, and the result of
-# standard_responses(). `problem` is the reason why responses have no fit, NA for the others.
+# standard_responses(). `problem` is the reason why a response has no fit; NA for responses with a fit.
 grouped_responses <- function(task, responses, columns, parts, call) {
   y <- response_block(responses, columns, parts$rows) - parts$offset
   check_finite_responses(y, responses$names[columns], call)

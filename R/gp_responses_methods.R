@@ -1,4 +1,4 @@
-# Summaries, prints and parts of fits of many responses.
+# Methods for fits of many responses: summaries, printing and extraction of parts.
 
 #' @rdname gp_responses
 #' @export

@@ -1,4 +1,4 @@
-# The results of fits of many responses; each group of responses fills in its part.
+# The results of fits of many responses; the results of each group of responses are filled in separately.
 
 empty_fits <- function(task, responses, parts) {
   count <- length(responses$names)
@@ -10,13 +10,14 @@ empty_fits <- function(task, responses, parts) {
        converged = rep(NA, count), problem = rep(NA_character_, count))
 }
 
-# The fits with the results of a group; `estimates` are parameters of standard responses.
+# Adds the results of a group to the fits; `estimates` are the parameters of standardised responses.
 with_fits <- function(fits, task, group, estimates) {
   columns <- group$columns
   sets <- group$sets
   independent <- !all(is.na(estimates$evaluations))
   null <- null_fits(task, group)
-  # a fit without a field is a special case, so a search that ends at a lower likelihood is at a local optimum
+  # the model without a field is a special case, so if a search ends at a lower likelihood, the fit without a field is
+  # used
   none <- independent & !(estimates$value < null$value - 1e-7) %in% TRUE
   estimates$theta[, none] <- null$theta
   for (name in c("value", "scale")) estimates[[name]][none] <- null[[name]][none]
@@ -37,7 +38,7 @@ with_fits <- function(fits, task, group, estimates) {
   fits
 }
 
-# The fits without a field: independent errors.
+# The fits without a field, which have independent errors.
 null_fits <- function(task, group) {
   s <- task$starts$s[, 1]
   s[[task$parameters$first]] <- 0

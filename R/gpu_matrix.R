@@ -72,7 +72,7 @@ check_one_device <- function(device, call = caller_env()) {
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 
-# TRUE if a result stays on the GPU, which requires a computation there.
+# TRUE if a result stays on the GPU, which requires a computation on the GPU.
 check_output <- function(output, call = caller_env()) {
   check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
@@ -81,8 +81,8 @@ stop_gpu_output <- function(call = caller_env()) {
   stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".", call = call)
 }
 
-# Like check_output(), but `output` may also be a gpu_matrix other than x that receives the result: it becomes an
-# attribute of TRUE.
+# The counterpart of check_output() if `output` may also be a gpu_matrix other than x that receives the result; this
+# matrix is then an attribute of the result TRUE.
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))
   if (identical(output, x)) {
@@ -117,7 +117,7 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
   gpu_gather(x, rows, columns)
 }
 
-# The numbers of the rows or columns, n in all, that an index selects.
+# The numbers of the rows or columns that an index selects; n is the total number of rows or columns.
 positions <- function(index, n, what, names = NULL, call = caller_env()) {
   chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)

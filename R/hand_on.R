@@ -1,6 +1,6 @@
 # Functions that mask other packages; calls without a LazyTensor are forwarded to the masked function.
 
-# The next function of this name on the search path.
+# The next function with the given name on the search path.
 masked <- function(name) {
   for (place in setdiff(search(), c(".GlobalEnv", "package:kernops"))) {
     if (exists(name, place, mode = "function", inherits = FALSE)) return(get(name, place, mode = "function"))

@@ -27,7 +27,7 @@ output_stays <- function(output, backend, device, call = caller_env()) {
   TRUE
 }
 
-# The values in the order of the variables; data frames become matrices.
+# The values in the order of the variables; data frames are converted to matrices.
 match_input <- function(input, names, backend, pairs = integer()) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
@@ -53,7 +53,8 @@ match_input <- function(input, names, backend, pairs = integer()) {
   input
 }
 
-# TRUE if a value has a class. Loops are faster than vapply(): each call takes a few microseconds.
+# TRUE if a value has a class. A loop is used because vapply() would add some time to each call of an operator, which
+# takes a few microseconds.
 has_objects <- function(input) {
   for (x in input) if (is.object(x)) return(TRUE)
   FALSE
@@ -63,7 +64,8 @@ has_batch_axes <- function(input) {
   FALSE
 }
 
-# Numbers of objects with a class: data frames become matrices; for other classes, the error names the class.
+# The numbers in objects with a class: data frames are converted to matrices; for other classes, an error names the
+# class.
 plain_numbers <- function(x, name, call = NULL) {
   if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
   if (inherits(x, "dist")) {

@@ -1,4 +1,4 @@
-# Terms of pairs as entries of a table: input of pair variables (keops_pairs.R).
+# Terms of pairs that are entries of a table, as the data of pair variables (keops_pairs.R).
 
 #' Terms of pairs from a table
 #'

@@ -1,4 +1,4 @@
-# Sums over all pairs for R's optimisers.
+# Sums over all pairs, as objective functions of R's optimisers.
 
 #' An objective for optim() and nlm()
 #'

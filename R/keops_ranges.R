@@ -212,7 +212,7 @@ pair_count <- function(ranges) {
 in_ranges <- function(ranges, i, j) {
   block <- findInterval(i, ranges$ranges_i[, 1])
   clustered <- block > 0 & i <= c(0, ranges$ranges_i[, 2])[block + 1]
-  # within a cluster, the ranges of j ascend: finds the last range of the cluster that begins at or before j
+  # within a cluster, the ranges of j ascend, so the code finds the last range of the cluster that begins at or before j
   cluster <- rep(seq_along(ranges$slices_i), diff(c(0L, ranges$slices_i)))
   far <- max(0, ranges$redranges_j, j) + 1
   met <- findInterval(block * far + j, cluster * far + ranges$redranges_j[, 1])

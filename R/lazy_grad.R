@@ -23,7 +23,7 @@
 #' @export
 grad <- function(f, eta, var, gradin) {
   if (!missing(gradin)) {
-    if (missing(var)) var <- eta # by position: the argument after f
+    if (missing(var)) var <- eta # the user gave `var` by position, after f
     eta <- gradin
   }
   if (missing(var)) stop_kernops("input", c("{.arg var} is missing, the variable to differentiate by.",
@@ -39,7 +39,7 @@ check_variable <- function(f, var, call = caller_env()) {
   if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
     stop_kernops("input", "{.arg var} must be a variable made by {.fn Vi}, {.fn Vj} or {.fn Pm}.", call = call)
   }
-  # tensors read from a file may have different variables with the same name
+  # tensors that were read from a file may have different variables with the same name
   if (identical(f@variables[[var@formula]], var@variables[[1]])) return(invisible())
   stop_kernops("input", c("{.arg var} is not a variable of {.arg f}.",
                           i = "Create it once, as in {.code x <- Vi(data)}, and use it for both."), call = call)

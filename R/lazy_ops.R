@@ -143,10 +143,10 @@ if_else <- function(f, a, b, ...) {
   }
   refuse_arguments("if_else", list(...))
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  if (is_truth(f)) f <- f - 0.5 # in if_else(), 0 as a number selects the first value
+  if (is_truth(f)) f <- f - 0.5 # if_else() selects the first value for the number 0
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
-  # one condition for both parts of each entry
+  # repeats the condition for both parts of each entry
   if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE)
   cases <- spread_alike("if_else", list(as_complex(a), as_complex(b), f))[1:2]
   combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
@@ -201,7 +201,7 @@ concat <- function(x, ...) {
 #' @rdname lazy_op
 #' @export
 one_hot <- function(x, n) {
-  as_lazy(x) # refuses objects without numbers
+  as_lazy(x) # raises an error for objects without numbers
   lazy_op("OneHot", x - 1, n)
 }
 #' @rdname lazy_op
@@ -222,7 +222,7 @@ tensordot <- function(x, y, dim_x, dim_y, sum_x, sum_y, perm = NULL) {
   combined(code_text("TensorDot(%s, %s, ", toString(c(shapes, places)), ")"), list(x, y))
 }
 
-# Positions are checked here, counted from 1.
+# Checks the positions of dimensions, which are counted from 1.
 check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_env()) {
   check_dimensions(sum_x, length(dim_x), "sum_x", call)
   check_dimensions(sum_y, length(dim_y), "sum_y", call)
@@ -261,14 +261,14 @@ imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE
 #' @export
 exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 
-# Operations on entries by position; complex entries are two numbers each.
+# Operations on entries at given positions; a complex entry has two numbers.
 at_places <- function(op, x, from, count) {
   x <- as_lazy(x)
   places <- c(integers_text(from * number_size(x)), integers_text(count * number_size(x)))
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# An error unless x fits into n entries from position m on.
+# Stops unless the entries of x fit into n entries from position m on.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

@@ -1,5 +1,5 @@
-# Stored numbers of pairs in symbolic matrices: variables of axis "m", a matrix with rows i and columns j, and of axis
-# "n", the transpose of the data. Their operators are those of keops_pairs.R.
+# Symbolic matrices with stored numbers for pairs: variables of axis "m" are matrices with rows i and columns j, and
+# variables of axis "n" are the transposes of their data. Operators of such variables are in keops_pairs.R.
 
 #' @rdname LazyTensor
 #' @export
@@ -18,7 +18,7 @@ Vij <- function(x, name = NULL) {
 
 is_of_pairs <- function(variable) variable$axis %in% c("m", "n")
 
-# The data of a variable in the form that an operator reads.
+# The data of a variable as an argument of an operator.
 variable_data <- function(variable) {
   if (variable$axis == "n") transposed_pairs(variable$data) else variable$data
 }
@@ -38,7 +38,7 @@ chosen_pair_points <- function(variable, axis, chosen) {
   some_pairs(variable$data, chosen, (variable$axis == "m") == (axis == "i"))
 }
 
-# The values of single pairs, as points i.
+# The values of single pairs, converted to a variable of points i.
 listed_pair_values <- function(variable, i, j) {
   data <- variable_data(variable)
   about <- list(axis = "Vi", variables = data.frame(category = "Vij", size = variable$size))

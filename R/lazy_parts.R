@@ -1,8 +1,9 @@
-# Expressions that are used several times are written once: a long expression that joins another one becomes a part of
-# it, to which the text refers by a token such as p.s7f3a, derived from the text of the part.
+# Expressions that are used several times are written once. If a long expression is used in another expression, it
+# becomes a part of the other expression, whose text refers to the part by a token such as p.s7f3a. The token is derived
+# from the text of the part.
 
 part_token <- "p[.]s[0-9a-f]{32}"
-long_text <- 200 # number of characters from which a text is not repeated
+long_text <- 200 # a text with at least this number of characters is not repeated
 
 as_part <- function(x) {
   if (nchar(x@formula) <= long_text) return(x)
@@ -17,7 +18,7 @@ name_of_part <- function(text) paste0("p.s", rlang::hash(text))
 # Parts in an order in which each part refers to earlier parts only.
 parts_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@parts), character())
 
-# The tensor with `change` applied to its text and to its parts, which are renamed accordingly.
+# Applies `change` to the text of a tensor and to its parts, and renames the parts accordingly.
 rewritten <- function(x, change) {
   renamed <- character()
   follow <- function(text) replace_words(change(text), part_token, function(words) unname(renamed[words]))
@@ -32,10 +33,10 @@ rewritten <- function(x, change) {
   x
 }
 
-longest_text <- 1000 # number of characters: the parser limits how deeply one text is nested
+longest_text <- 1000 # the maximum number of characters: the parser limits the depth of nesting in a text
 
-# The text with all its parts. A part is named, as in Let(a, f, g), which is g with f for a, or written in place if it
-# is used once and the text stays short.
+# The text with all its parts. A part is named by Let(a, f, g), which means g with f in place of a; a part that is used
+# once is written in place if the text stays short.
 whole_formula <- function(x) {
   texts <- c(x@parts, x@formula)
   uses <- table(unlist(words_of(texts, part_token)))

@@ -43,7 +43,7 @@ with_ranges <- function(x, ranges) {
   x
 }
 
-# The common ranges of several matrices, some of them NULL.
+# The common ranges of several matrices; the ranges of some matrices may be NULL.
 common_ranges <- function(ranges, call = caller_env()) {
   ranges <- unique(Filter(Negate(is.null), ranges))
   if (length(ranges) < 2) return(if (length(ranges)) ranges[[1]])

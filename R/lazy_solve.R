@@ -62,14 +62,15 @@ solve_batches <- function(a, b, batches, ...) {
   array(unlist(solutions) %||% numeric(), size, names_that_fit(dimnames(b), dim(b), size))
 }
 
-# The names of an array with dimensions `from`, for the dimensions that it shares with an array of dimensions `to`.
+# The names of an array with dimensions `from`, for those dimensions that agree with the dimensions `to` of another
+# array.
 names_that_fit <- function(names, from, to) {
   if (is.null(names)) return(NULL)
   kept <- from == to[seq_along(from)]
   c(ifelse(kept, names, list(NULL)), rep(list(NULL), length(to) - length(from)))
 }
 
-# The real and imaginary parts in adjacent columns.
+# Solves a system with a complex right-hand side, whose real and imaginary parts are adjacent columns.
 solve_complex <- function(a, b, lambda, ...) {
   parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
   real <- seq_len(ncol(b))

@@ -19,7 +19,7 @@ exact_digits <- function(x) {
   ifelse(x == round(x), sprintf("%.0f", x + 0), sprintf("%a", as.numeric(x)))
 }
 
-# The same label for equal values only.
+# Labels that are equal only if the values are equal.
 value_labels <- function(x) {
   number <- first_numbers(level_key(x))
   distinct <- x[!duplicated(number)]
@@ -43,8 +43,8 @@ text_of_values <- function(x, digits) {
   as.character(x)
 }
 
-# Times as text, with only as many parts as are needed to distinguish the times; half a unit of the last digit is added
-# because format() truncates.
+# Times as text, with only as many parts (seconds, digits) as are necessary to distinguish the times. Half a unit of the
+# last digit is added, because format() truncates.
 text_of_times <- function(x) {
   fractions <- c("%Y-%m-%d %H:%M:%OS3", "%Y-%m-%d %H:%M:%OS6", "%Y-%m-%d %H:%M:%OS6 %Z")
   text <- format(x)

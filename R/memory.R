@@ -1,7 +1,7 @@
-# Shortage of memory in R code: R's own error has no class, and its text is in the language of the session.
+# Shortage of memory in R code: R's error about memory has no class, and its text is in the language of the session.
 
-# Evaluates the body of a function that users call; see zzz.R. The handler leaves the code before stop_memory() raises
-# the error, so that the memory of the functions in between is free again. All other errors pass.
+# Evaluates the body of a function that users call; see zzz.R. The handler exits from the code before stop_memory()
+# raises the error, so that the memory of the functions in between is free again. All other errors are passed on.
 report_shortage <- function(code) {
   bytes <- NULL
   on.exit(if (!is.null(bytes)) stop_memory(bytes))
@@ -12,7 +12,7 @@ report_shortage <- function(code) {
   })
 }
 
-# The number of bytes that R could not allocate, NA if the error does not contain it; NULL for another error.
+# The number of bytes that R could not allocate; NA if the error does not contain this number; NULL for any other error.
 missing_bytes <- function(error) {
   if (inherits(error, "rlang_error")) return(NULL)
   message <- conditionMessage(error)
@@ -24,13 +24,14 @@ missing_bytes <- function(error) {
   }
 }
 
-# The regular expression for a message of R in the language of the session, into which C formats numbers.
+# A regular expression that matches a message of R, in the language of the session, with numbers in place of C formats.
 message_pattern <- function(text) {
   text <- gsub("([][(){}.?*+^$|\\])", "\\\\\\1", gettext(text, domain = "R"))
   gsub("%[0-9\\]*[.]?[0-9]*l*[fdu]", "([0-9.,]+)", text)
 }
 
-# R's messages about a shortage of memory, also those of other versions of R, and the units of the bytes in them.
+# R's messages about a shortage of memory, including those of other versions of R, and the units of the numbers of bytes
+# in these messages.
 shortage_messages <- c(
   "cannot allocate vector of size %0.f Kb" = 2^10, "cannot allocate vector of size %0.1f Kb" = 2^10,
   "cannot allocate vector of size %0.1f Mb" = 2^20, "cannot allocate vector of size %0.1f Gb" = 2^30,

@@ -1,6 +1,6 @@
 # Predictions of the derivative of the field and its trend with respect to a coordinate.
 
-# The fit with the columns of functionals for its points. If no derivatives were observed, all observations are values.
+# The fit with columns of functionals in its points. If no derivatives were observed, all observations are values.
 with_derivative <- function(object, derivative, call = caller_env()) {
   if (is.null(derivative)) return(object)
   names <- colnames(object$parts$u) %||% paste0("x", seq_len(object$model$d))
@@ -21,7 +21,7 @@ with_derivative <- function(object, derivative, call = caller_env()) {
   object
 }
 
-# New points as functionals: values of the derivative.
+# New points as functionals, which are derivatives of the field.
 points_of_derivative <- function(object, fit, points, newdata, derivative, call = caller_env()) {
   if (is.null(derivative)) return(points)
   d <- object$model$d

@@ -17,7 +17,7 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)
   likelihood <- likelihood_for(sampled$data, sampled$model, sampled$how)
-  likelihood$evaluate(unname(sampled$theta)) # uses the neighbours of the mode
+  likelihood$evaluate(unname(sampled$theta)) # chooses the neighbours at the mode
   groups <- same_draws(posterior$number[rows])
   with_bar("Averaging", lapply(seq_along(groups), function(k) {
     say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))
@@ -26,12 +26,13 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   }))
 }
 
-# The positions of each proposal among the draws.
+# The positions of each distinct proposal among the draws.
 same_draws <- function(number) unname(split(seq_along(number), number))
 
 draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)
 
-# The fit with other parameters. It shares its factor with `likelihood` until the next evaluation.
+# The fit with other parameters. The new fit shares the factor of `likelihood` until the next evaluation of the
+# likelihood.
 with_parameters <- function(fit, likelihood, theta) UseMethod("with_parameters")
 
 with_parameters.gp <- function(fit, likelihood, theta) {

@@ -17,11 +17,11 @@ effects_kriging.gp_family_fit <- function(object, how) {
     covariances <- system$posterior$effects()
     sum(1 - covariances$diagonal(covariances$value)[rows]) - sum(system$entries$crossprod(object$state$z)[rows, ]^2)
   })
-  # without a field, the nearest base points are all coefficients
+  # without a field, all base points are coefficients, so nearest conditioning is used
   if (is_joint(object) && !parts$without_field) joint_conditioning(object, base, nearest) else nearest
 }
 
-# The base of the field with the coefficients before its points.
+# The base points of the field, preceded by the coefficients.
 effects_base <- function(object, system, field) {
   of_field <- field_base(field, system, function() object$vecchia$new %||% max(60L, object$vecchia$local))
   parts <- system$sets$observed$parts

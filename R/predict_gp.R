@@ -271,8 +271,9 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
     predict_map(object, fit, newdata, request, options))
 }
 
-# Predicts: converts newdata to points, these to a predictive, to columns, and to the class of newdata. The predictive
-# is that of `object`, which may be draws of the parameters of the `fit`.
+# Computes predictions: converts newdata to points, points to a predictive distribution, the distribution to columns,
+# and columns to the class of newdata. The distribution is computed from `object`, which may be draws of the parameters
+# of the `fit`.
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
   points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
   points <- points_of_derivative(object, fit, points, newdata, request$derivative, call)

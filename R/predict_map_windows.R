@@ -13,7 +13,8 @@ points_of_window <- function(job, window) {
   points_of_parts(job$object, new_points(job$fit, window, NULL, job$request$block, NULL, job$call))
 }
 
-# The `points` of complete cells with their `table`, none if there are none, and the `values` of all cells.
+# The `points` of complete cells and the `table` of their predictions (NULL if no cell is complete), and the `values` of
+# all cells.
 predict_window <- function(job, k, rows) {
   if (!is.null(job$next_values)) return(window_by_cells(job, k, rows))
   points <- points_of_window(job, window_of_tile(job, k, rows))
@@ -25,7 +26,7 @@ predict_window <- function(job, k, rows) {
   list(points = points, table = table, values = values)
 }
 
-# The request of all windows: zones need all columns, the map only those of `what`.
+# The request of all windows: zones require all columns, the map only the columns `what`.
 request_of_windows <- function(job) {
   if (is.null(job$zones)) job$request else replace(job$request, "what", list(NULL))
 }

@@ -1,4 +1,4 @@
-# The arguments of predict() for maps by windows, checked.
+# Checks the arguments of predict() for maps that are predicted in windows.
 
 #' Maps larger than memory, in files, and means over zones
 #'
@@ -94,7 +94,7 @@ map_options <- function(filename = NULL, overwrite = FALSE, resume = FALSE, mask
   mget(names(formals()))
 }
 
-# The options among the further arguments of predict(); NULL if all of newdata is predicted at once.
+# The options for windows among the arguments of predict() in `...`; NULL if all of newdata is predicted at once.
 options_of_map <- function(newdata, arguments, call = caller_env()) {
   known <- names(formals(map_options))
   if (is.null(arguments$re.form)) arguments$re.form <- NULL # performance::r2_tjur() passes it for all models
@@ -119,7 +119,7 @@ options_of_map <- function(newdata, arguments, call = caller_env()) {
   options
 }
 
-# TRUE for tiles, and for maps of more cells than are predicted at once.
+# TRUE for tiles, and for maps with more cells than are predicted at once.
 is_large_map <- function(map) {
   if (is_tiles(map)) return(TRUE)
   if (inherits(map, "stars_proxy")) return(prod(dim(map)) > most_cells)
@@ -147,7 +147,7 @@ check_map_request <- function(fit, request, options, call) {
   }
 }
 
-# The files of tiles; a VRT joins them.
+# The files of tiles, which a VRT file combines.
 files_of_tiles <- function(file, count, options, call) {
   if (!grepl("[.]vrt$", file)) {
     stop_kernops("input", c("The {.arg filename} of tiles must end in {.val .vrt}, not {.file {file}}.",

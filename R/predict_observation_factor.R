@@ -1,7 +1,7 @@
-# The inverse of the covariance matrix of the observations, by its sparse factor: for base points that are observations
-# (predict_base.R).
+# The inverse of the covariance matrix of the observations, by the sparse factor of the inverse, for base points that
+# are observations (predict_base.R).
 
-# The sparse factor of the covariance of the observations, with their order.
+# The sparse factor of the inverse covariance matrix of the observations, and the order of the observations.
 observation_sets <- function(object, m) {
   data <- object$data
   values <- sets_covariance(object)
@@ -12,7 +12,7 @@ observation_sets <- function(object, m) {
   c(factor, list(order = sets$order))
 }
 
-# The coefficients of the trend for columns of values at the observations, by their sparse factor.
+# The coefficients of the trend for columns of values at the observations, by the sparse factor.
 trend_by_neighbours <- function(object, values) {
   x <- object$data$x
   if (!ncol(x)) return(matrix(0, 0, ncol(values)))
@@ -24,7 +24,7 @@ trend_by_neighbours <- function(object, values) {
   backsolve(root, backsolve(root, across, transpose = TRUE))
 }
 
-# The inverse of new_conditioning(), by the sparse factor of the observations.
+# The function inverse() of new_conditioning(), by the sparse factor of the observations.
 sparse_inverse <- function(object) UseMethod("sparse_inverse")
 
 sparse_inverse.default <- function(object) {

@@ -1,7 +1,8 @@
-# The arguments of predict(), checked.
+# Checks the arguments of predict().
 
-# `arguments` are those of a method. A request has two more fields: `unbiased`, whether means of transformed
-# responses are unbiased over all fields, or given the data; and `draws`, their number for quantiles over blocks.
+# `arguments` are the arguments of a method of predict(). A request has two additional fields: `unbiased`, TRUE if means
+# of transformed responses should be unbiased over all fields, FALSE for means given the data; and `draws`, the number
+# of draws for quantiles over blocks.
 prediction_request <- function(arguments, fit, types, unnamed, call = caller_env()) {
   arguments <- with_what(arguments, unnamed, call)
   local <- check_choice(arguments[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
@@ -71,7 +72,7 @@ check_level <- function(level, call = caller_env()) {
   stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
 }
 
-# Shows a message once a session: standard errors of the field are too small for new observations.
+# Informs users, once per session, that standard errors of the field are too small for new observations.
 tell_field_se <- function(object) {
   nugget <- any(nugget_of(object) > 0)
   if (!nugget && all(object$data$noise == 0)) return(invisible())

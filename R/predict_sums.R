@@ -1,8 +1,8 @@
 # Weighted sums of values at new points, such as totals over regions, as targets of predictions.
 
 # Adds sums of the values at points, or of means over blocks: `weights` has a row for each row of new data and a column
-# for each sum. The points of a sum are its `nodes`; `total` are the sums of the weights. A sum with a missing point is
-# missing.
+# for each sum. The result has `nodes`, the points of the sums, and `total`, the sums of the weights. A sum with a
+# missing point is NA.
 with_sums <- function(points, weights, call = caller_env()) {
   weights <- check_sums(weights, length(points$complete), "sums", call)
   complete <- colSums(weights[!points$complete, , drop = FALSE] != 0) == 0
@@ -22,7 +22,7 @@ with_sums <- function(points, weights, call = caller_env()) {
        blocks = list(u = nodes$u, of = sums, weight = share[rows] * w[cbind(of[rows], sums)]))
 }
 
-# The argument `name` as a matrix.
+# Checks the argument `name` and converts it to a matrix.
 check_sums <- function(weights, n, name, call) {
   if (inherits(weights, "Matrix")) weights <- as.matrix(weights)
   if (!is.numeric(weights) || !all(is.finite(weights))) {

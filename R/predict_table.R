@@ -45,8 +45,8 @@ predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   predicted_at(object, fit, points, newdata, request, call)
 }
 
-# The fit whose predictions include only the chosen parts; the fits to the observations of cells have the indicators of
-# parts, see predict_parts.R.
+# The fit whose predictions include only the chosen parts; fits to the observations of cells use indicators of parts,
+# see predict_parts.R.
 with_chosen_parts <- function(object, terms, exclude, request, options, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
   with_parts(object, terms, exclude, call) # checks the names

@@ -1,4 +1,4 @@
-# Draws of the field at new points, given a table, or from the model.
+# Draws of the field at new points for fits of tables, given the data or from the model.
 
 #' @rdname simulate.gp
 #' @export

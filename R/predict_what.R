@@ -1,6 +1,6 @@
-# The argument `what` of predict(): names of columns, which imply the arguments that these columns need.
+# The argument `what` of predict(): names of columns, from which the arguments that these columns require follow.
 
-# Adds the arguments that the columns `what` need.
+# Adds the arguments that the columns `what` require.
 with_what <- function(arguments, unnamed, call) {
   what <- arguments[["what"]]
   if (is.null(what)) return(arguments)
@@ -20,7 +20,7 @@ with_what <- function(arguments, unnamed, call) {
 
 columns_of_terms <- c("trend", "process")
 
-# The names of columns `what` as level_columns() writes them.
+# The names of columns `what`, in the form of level_columns().
 names_of_columns <- function(what, call) {
   plain <- c("fit", "se.fit", "lwr", "upr")
   valid <- is.character(what) && length(what) && !anyDuplicated(what)

@@ -5,7 +5,8 @@ predictive_mixture <- function(parts, weights) {
   merge_parts(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
 }
 
-# Numbers f(part) as the columns of a matrix, and their weighted means.
+# each_part() returns the numbers f(part) as the columns of a matrix, and weighted_parts() the weighted means of these
+# columns.
 each_part <- function(x, f) matrix(as.numeric(unlist(lapply(x$parts, f))), ncol = length(x$parts))
 weighted_parts <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
 

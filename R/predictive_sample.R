@@ -1,4 +1,5 @@
-# Predictives by draws: a row of `draws` for each target. Mean and variance are known without the draws.
+# Predictive distributions that are represented by draws, a row of `draws` for each target. The mean and the variance
+# are stored separately.
 
 predictive_sample <- function(mean, variance = NULL, draws = NULL) {
   new_predictive("sample", mean = mean, variance = variance, draws = draws)
@@ -19,7 +20,8 @@ each_target <- function(x, f) {
   vapply(seq_len(nrow(x$draws)), function(k) if (anyNA(x$draws[k, ])) NA_real_ else f(x$draws[k, ], k), 0)
 }
 
-# Joins the draws of all parts; each part has its share of draws. Mean and variance are still those of the mixture.
+# Joins the draws of all parts. The number of draws of a part is proportional to its weight. The mean and the variance
+# are still those of the mixture.
 merge_parts.pred_sample <- function(x, mixture) {
   mixture$draws <- do.call(cbind, lapply(mixture$parts, `[[`, "draws"))
   class(mixture) <- c("pred_sample", class(mixture))

@@ -1,14 +1,14 @@
 # Predictives of monotone functions of a normal variable.
 
-# `normal` is the predictive distribution of the variable, `scale` the function (predictive_scale()), `lagrange` the
-# multipliers of the trend, which make means unbiased; 0: means given the data.
+# `normal` is the predictive distribution of the normal variable, `scale` is the function (predictive_scale()), and
+# `lagrange` are the Lagrange multipliers of the trend, with which means are unbiased; 0 gives means given the data.
 predictive_transformed <- function(normal, scale, lagrange = 0) {
   new_predictive("transformed", normal = normal, scale = scale, lagrange = lagrange)
 }
 
 mean.pred_transformed <- function(x, ...) x$scale$mean(x$normal$mean, x$normal$variance, x$lagrange)
 
-# The mean of a new observation; it averages over the independent variation of each observation.
+# The mean of a new observation, which averages over the independent variation of observations.
 predictor.pred_transformed <- function(x) {
   x$scale$mean(x$normal$mean, x$normal$variance + x$scale$nugget, x$lagrange)
 }

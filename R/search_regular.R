@@ -1,7 +1,8 @@
 # Searches by values and gradients, from starts that may be far from an optimum.
 
-# The minimum of the likelihood over the free parameters, from `theta`, by nlminb(). Where the common factor of the
-# variances is known in closed form, the first of them keeps its value, and all are multiplied at the end.
+# The minimum of the likelihood over the free parameters, from `theta`, by nlminb(). If the common factor of the
+# variances is known in closed form, the first variance keeps its value during the search, and all variances are
+# multiplied by the factor at the end.
 search_from <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   free <- search$free
@@ -14,7 +15,7 @@ search_from <- function(theta, evaluate, model, profile, control) {
     theta <- theta_of(s)
     state <- evaluate(theta)
     value <- if (is.finite(state$value)) state$value else Inf
-    # an infinite value has no gradient; the search goes back
+    # at an infinite value there is no gradient, and nlminb() goes back
     slope <- function() if (value < Inf) state$gradient() else 0 * theta
     gradient <- once(function() (slope() * search_slope(model$parameters, theta))[free])
     latest <<- list(s = s, value = value, scale = state$scale, gradient = gradient)
@@ -36,7 +37,8 @@ search_from <- function(theta, evaluate, model, profile, control) {
     end[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# If the matrix is singular at a start, halves ranges until it is regular, or until all ranges are at their bounds.
+# If the covariance matrix is singular at a start, halves ranges until the matrix is regular, or until all ranges are at
+# their bounds.
 regular_start <- function(s, parameters, regular) {
   low <- to_search(parameters, parameters$lower)
   while (!regular(s)) {

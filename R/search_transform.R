@@ -1,6 +1,7 @@
 # The parameter of a Box-Cox transformation of the response, by maximum likelihood.
 
-# The maximum of the profile likelihood. Variances grow about as the square of the geometric mean to the power lambda.
+# The lambda with the largest profile likelihood. Variances are about proportional to the square of the geometric mean
+# to the power lambda.
 estimated_lambda <- function(parts, problem_of, how, call) {
   log_mean <- mean(log(parts$y))
   last <- NULL
@@ -10,7 +11,7 @@ estimated_lambda <- function(parts, problem_of, how, call) {
     likelihood <- likelihood_for(problem$data, problem$model, how)
     parameters <- problem$model$parameters
     theta <- if (is.null(last)) {
-      # the fit with the estimated lambda shows such warnings
+      # the fit with the estimated lambda repeats such warnings
       suppressWarnings(estimate_covariance(problem, likelihood, how, "ML", call)$theta)
     } else {
       free <- parameters$kind == "variance" & !parameters$fixed

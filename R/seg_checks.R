@@ -1,6 +1,6 @@
 # Checks of the arguments of reductions of segments and axes: values, weights, the result of an empty segment.
 
-# A vector, also where an array has one dimension only, or a matrix.
+# Checks that x is a matrix or a vector; an array with one dimension is a vector.
 check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
   if (backend == "cpu" && is_gpu_matrix(x)) {
     stop_kernops("input", c("The backend {.val cpu} cannot read a {.cls gpu_matrix}: {.arg {name}}.",
@@ -22,7 +22,7 @@ check_two_dims <- function(x, name, call) {
                call = call)
 }
 
-# TRUE for R's numbers or logicals, without classes that reinterpret them: the bits of an integer64 are no double.
+# TRUE for numbers or logicals of R without a class that gives the bits another meaning, such as integer64.
 is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }

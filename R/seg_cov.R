@@ -49,7 +49,7 @@ seg_slope <- function(x, y, offsets = NULL, lengths = NULL, g = NULL, na.rm = FA
 # Sets results to NA if there are fewer than two pairs.
 of_several <- function(result, sums) replace(result, !is.na(sums$n) & sums$n <= 1, NA)
 
-# The sums of products of deviations from the means of each segment and column, with the means and the number of pairs.
+# For each segment and column, the sums of products of deviations from the means, the means, and the number of pairs.
 pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_env()) {
   x <- check_values(x, "auto", call)
   if (!is_gpu_matrix(x)) x <- unclass(x)
@@ -61,7 +61,7 @@ pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_e
   if (is_gpu_matrix(x)) return(c(device_pair_sums(x, device_operand(y, x), plan, na.rm, w), about))
   if (anyNA(x) || anyNA(y)) {
     gap <- is.na(x) | is.na(y)
-    x[gap] <- y[gap] <- (x + y)[gap] # becomes NA, or NaN if neither value is NA
+    x[gap] <- y[gap] <- (x + y)[gap] # NA, or NaN if neither value is NA
   }
   sum_of <- function(v, op = "sum") c(run_plan(v, plan, op, na.rm, NULL, "cpu", w))
   mean_x <- sum_of(x, "mean")
@@ -92,7 +92,7 @@ segment_numbers <- function(plan) {
   replace(rep(NA_integer_, segments(plan)$about$values), from$row, rep(seq_along(from$lengths), from$lengths))
 }
 
-# Subtracts from values the centre of their segment and column. A value outside all segments is kept.
+# Subtracts from each value the centre of its segment and column. Values outside all segments are unchanged.
 from_centre <- function(x, centre, plan) {
   number <- segment_numbers(plan)
   columns <- dim(x)[2] %||% 1

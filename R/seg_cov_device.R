@@ -1,4 +1,4 @@
-# Moments of segments and covariances on the GPU; the numbers of the segments come to the host.
+# Moments of segments and covariances on the GPU; the numbers of the segments are copied to the host.
 
 # The sums that pair_sums() returns, on the GPU.
 device_pair_sums <- function(x, y, plan, na.rm, w) {

@@ -62,7 +62,7 @@ seg_grad <- function(op, scan = FALSE, roll = FALSE) {
     pointer <- segments(plan)$pointer
     gradient <- seg_gradient(pointer, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
                              segment_settings(backend, stay))
-    # a value in several segments receives a gradient from each
+    # the gradients of a value that is in several segments are added
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, pointer, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)
   })
@@ -83,7 +83,7 @@ check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)
   }
-  if (is_gpu_matrix(eta)) size <- c(size[1], prod(size[-1])) # several results of a segment are columns
+  if (is_gpu_matrix(eta)) size <- c(size[1], prod(size[-1])) # the results of a segment are columns
   dims <- dim(eta) %||% length(eta)
   wide <- \(size) as.numeric(size[size != 1])
   flat <- length(wide(dims)) <= 1

@@ -1,5 +1,5 @@
-# Values of class integer64 (package 'bit64', which need not be installed): numbers of 64 bits in doubles. They are
-# computed as doubles where these are exact, else as limbs of 22 bits or as their numbers in order.
+# Values of class integer64 (package 'bit64', which need not be installed): numbers of 64 bits in doubles. Operations
+# use doubles if these are exact; otherwise limbs of 22 bits, or the ranks of the values.
 
 integer64_rules <- function() {
   c(rule(int64_chosen, chosen_ops, moving_ops), rule(int64_places, counted_ops), rule(int64_sums, "sum", "diff"),

@@ -1,4 +1,4 @@
-# Gradients of order statistics: each result is a mean of at most two chosen values, which receive its gradient.
+# Gradients of order statistics: each result is a mean of at most two values, to which the incoming gradient is added.
 
 order_gradient <- function(op) {
   force(op)
@@ -11,7 +11,7 @@ order_gradient <- function(op) {
   }
 }
 
-# The gradient of the largest values: they are the first ones in decreasing order.
+# The gradient of the largest values, which are the first values in decreasing order.
 top_gradient <- function(x, eta, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL,
                          output = c("host", "gpu")) {
   check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)

@@ -58,8 +58,8 @@ reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = N
   list(keys = runs$keys, values = values, lengths = runs$lengths)
 }
 
-# The plan of the runs of keys, with the first key of each run. Keys on the GPU are compared there, when the plan is
-# first used: the same pass may reduce the values.
+# The plan of the runs of keys, with the first key of each run. Keys on the GPU are compared on the GPU when the plan is
+# first used, because the same pass may reduce the values.
 plan_of_keys <- function(keys, same = NULL, n = NULL, call = caller_env()) {
   if (inherits(keys, "POSIXlt")) keys <- as.POSIXct(keys)
   if (!is_gpu_matrix(keys)) {
@@ -129,13 +129,13 @@ key_count <- function(keys) length(if (is.list(keys)) keys[[1]] else keys)
 
 as_plain_keys <- function(keys) {
   if (inherits(keys, "integer64")) return(keys)
-  if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
+  if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings in different encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   if (is.factor(keys)) return(level_codes(keys))
   as.integer(keys) # raw vectors
 }
 
-# The codes of a factor; a level that is NA is the same key as a missing value.
+# The codes of a factor; the level NA is the same key as a missing value.
 level_codes <- function(keys) {
   codes <- as.integer(keys)
   if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes

@@ -87,8 +87,8 @@ check_roll_op <- function(op, call = caller_env()) {
   check_choice(op, "op", c(segment_ops()$name, order_ops()$name), call)
 }
 
-# The numbers of values to the left and to the right in each window: two numbers, or two for each position of the
-# segments.
+# The numbers of values to the left and to the right of the current value in each window: two numbers, or two numbers
+# for each position of the segments.
 windows_of <- function(plan, width, by, align, partial, n, call = caller_env()) {
   if (!is.null(by)) return(c(windows_in_time(plan, width, by, align, n, call), partial = TRUE))
   by_row <- is_plain_numeric(width) && length(width) == n && n > 1

@@ -18,13 +18,13 @@ device_roll_gradient <- function(op, x, eta, plan, windows) {
   device_without_nan(gradient)
 }
 
-# The number of values of the window of each row; NaN where the window does not count.
+# The number of values in the window of each row; NaN if the window has no result.
 device_window_lengths <- function(x, table) {
   lengths <- replace(rep(NaN, dim(x)[[1]]), table$rows, ifelse(table$counts, table$length, NaN))
   device_like(matrix(lengths, dim(x)[[1]], dim(x)[[2]]), x)
 }
 
-# For each value, the sum of `eta` over the windows that contain it.
+# For each value, the sum of `eta` over the windows that contain the value.
 device_spread_windows <- function(eta, windows, table, roll) {
   around <- windows_around(windows, table)
   if (!is.null(around)) return(roll(eta, around, "sum"))

@@ -1,5 +1,5 @@
-# Gradients of rolling sums, means and extrema. The windows that contain a value are neighbours, so that the gradient of
-# a sum is itself a rolling sum of the incoming gradient.
+# Gradients of rolling sums, means and extrema. The windows that contain a value are adjacent, so that the gradient of a
+# rolling sum is a rolling sum of the incoming gradient.
 
 roll_gradients <- list(
   sum = function(x, eta, table, spread, place) spread(eta),
@@ -40,7 +40,7 @@ host_roll_gradient <- function(op, x, eta, plan, windows) {
   within_segments(gradient, plan)
 }
 
-# For each value, the sum of `eta` over the windows that contain it.
+# For each value, the sum of `eta` over the windows that contain the value.
 spread_windows <- function(eta, plan, windows, table) {
   around <- windows_around(windows, table)
   if (!is.null(around)) return(roll_plan(eta, plan, around, "sum", NULL, FALSE, NULL))
@@ -48,8 +48,9 @@ spread_windows <- function(eta, plan, windows, table) {
   add_to_rows(eta[each$from, , drop = FALSE], matrix(each$row, length(each$row), ncol(eta)), nrow(eta))
 }
 
-# The windows that contain each value. If no window begins or ends before the previous one, they are neighbours, and
-# form a window themselves; otherwise NULL. Windows of one width are mirrored, without a table.
+# The windows that contain each value. If no window begins or ends before the previous window, the windows that contain
+# a value are adjacent and are returned as a range of windows; otherwise NULL. For windows of one width, the result is
+# the mirrored width, without a table.
 windows_around <- function(windows, table) {
   if (is_one_width(windows)) return(list(left = windows$right, right = windows$left, partial = TRUE))
   last <- table$first + table$length - 1

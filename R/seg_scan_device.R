@@ -1,6 +1,6 @@
 # Gradients of scans on the GPU, by scans in the opposite direction (for the CPU, see seg_scan_grad.R).
 
-# `run(v, op)` scans a gpu matrix; if `back`, in the direction opposite to the original scan.
+# `run(v, op)` scans a gpu matrix; with `back`, in the direction opposite to the original scan.
 device_scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, back = TRUE),
   mean = function(x, eta, run, ...) run(device_map("e / n", e = eta, n = run(x, "count")), back = TRUE),

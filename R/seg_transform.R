@@ -102,13 +102,13 @@ check_transformation <- function(op, call = caller_env()) {
   check_choice(op, "op", c(names(transformations), statistics), call)
 }
 
-# Checks values that are only moved; they may be of any kind.
+# Checks values that are only moved; such values may have any type.
 check_movable <- function(x, call = caller_env()) {
   if (is.atomic(x) && !is.null(x) && length(dim(x)) %in% c(0, 2)) return(x)
   stop_kernops("input", "{.arg x} must be a vector or matrix, not {.obj_type_friendly {x}}.", call = call)
 }
 
-# The results of segments, for each of their values.
+# Expands the results of segments to the values of the segments.
 expand_results <- function(result, x, plan) {
   number <- segment_numbers(plan)
   shape_like(if (is.null(dim(x))) unname(result)[number] else result[number, , drop = FALSE], x)
@@ -116,7 +116,7 @@ expand_results <- function(result, x, plan) {
 
 select_rows <- function(x, rows) if (is.null(dim(x))) x[rows] else x[rows, , drop = FALSE]
 
-# The row n places before each row in its segment, NA if there is none.
+# For each row, the row n places before it in the same segment; NA if there is no such row.
 moved_rows <- function(plan, n, count) {
   from <- seg_values(segments(plan)$pointer)
   position <- sequence(from$lengths)
@@ -151,7 +151,7 @@ put_fill <- function(x, where, fill, call = caller_env(2)) {
   x
 }
 
-# For each row, the last earlier row that is not missing, in the direction of the scan.
+# For each row, the last row before it, in the direction of the scan, whose value is not missing.
 fill_gaps <- function(x, plan, reverse) {
   filled <- function(column) {
     rows <- replace(as.numeric(seq_along(column)), is.na(column), NA)

@@ -17,7 +17,8 @@ device_transform <- function(x, op, plan, n, fill, na.rm, ...) {
   )
 }
 
-# The value n places before, or the difference from it, or `fill`; NaN outside all segments.
+# For each value, a formula of the value and of the value n places before it (`moved`); `fill` if there is no such
+# value, and NaN outside all segments.
 device_move <- function(values, plan, n, fill, formula = "moved", ...) {
   check_fill(fill, 1)
   rows <- moved_rows(plan, n, value_count(values))

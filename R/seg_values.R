@@ -59,8 +59,9 @@
 #' @name seg_values
 NULL
 
-# Classes of values: a row of the table is a class; each operation that the class allows has the function of
-# seg_encodings.R that encodes values for it. The functions that reduce, scan, roll, sort and transform read numbers.
+# Classes of values: each row of the table is a class. For each operation that the class allows, the row has the
+# function of seg_encodings.R that encodes values for this operation. The functions that reduce, scan, roll, sort and
+# transform read numbers.
 
 moving_ops <- c("lag", "lead", "fill_down", "fill_up")
 chosen_ops <- c("first", "last", "mode", "min", "max", "range", "nth", "sort", "top")
@@ -98,7 +99,7 @@ class_of_values <- function(x) {
   if (typeof(x) %in% stored) class
 }
 
-# TRUE for values with a class; a single test is sufficient for plain vectors of doubles and integers.
+# TRUE for values with a class in the table. For plain vectors of doubles and integers, the first tests are sufficient.
 is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
 
 # Checks vectors and matrices: plain numbers, or a class that allows the operation.

@@ -1,5 +1,5 @@
-# Preconditioned conjugate gradients, for positive definite matrices. With P the preconditioner, `rz` is r' P^-1 r,
-# and the steps and ratios recorded are the entries of Lanczos' tridiagonal matrix, in another form (solve_lanczos.R).
+# Preconditioned conjugate gradients, for positive definite matrices. With the preconditioner P, `rz` is r' P^-1 r. The
+# recorded steps and ratios determine the entries of the tridiagonal matrix of the Lanczos method (solve_lanczos.R).
 conjugate_gradients <- list(
   recorded = c("step", "ratio"),
   start = function(space, precondition, b) {

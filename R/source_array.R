@@ -1,4 +1,4 @@
-# Sources of matrices of DelayedArray, such as those of HDF5Array: rows are read by their numbers.
+# Sources for matrices of package DelayedArray, such as matrices of HDF5Array: rows are read by their numbers.
 
 is_delayed <- function(x) inherits(x, "DelayedMatrix")
 

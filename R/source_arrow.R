@@ -14,13 +14,13 @@ parquet_source <- function(path, call = caller_env()) {
   arrow_source(reading(path, arrow::open_dataset(path), call), paste("Parquet,", path), file_stamp(path))
 }
 
-# A RecordBatchReader of some columns; Arrow reads ahead.
+# A RecordBatchReader of some columns; Arrow reads the next batches in advance.
 arrow_batches <- function(x, columns) {
   need_package("arrow", "Data of Arrow")
   reading("the data of Arrow", arrow::Scanner$create(x, projection = columns)$ToRecordBatchReader())
 }
 
-# The batches of a reader, whose method read_next_batch() returns NULL at the end, in chunks of at most `size` rows.
+# Visits the batches of a reader in chunks of at most `size` rows; read_next_batch() returns NULL at the end.
 scan_batches <- function(reader, size, visit) {
   repeat {
     batch <- reading("the data of Arrow", {

@@ -1,9 +1,9 @@
-# The first pass over a table: the number of rows, and a sample, from which the model of a fit is made.
+# The first pass over a table: the number of rows, and a sample of rows, which determines the model of a fit.
 
 sample_size <- 65536
 
-# A list of `n` and `sample`, a data frame: random rows, all if there are few, with the first row of each level of the
-# factors in the trend. The sample does not depend on the size of chunks.
+# A list of `n` and `sample`, a data frame: random rows (all rows if there are few) and the first row of each level of
+# the factors in the trend. The sample does not depend on the size of chunks.
 scan_table <- function(source, columns, formula, size, seed, max_rows = sample_size, call = caller_env()) {
   draw <- uniform_stream(seed)
   has_new_level <- level_finder(formula, call)
@@ -17,7 +17,7 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   scan_source(source, columns, size, function(chunk) {
     refuse_integer64(chunk, call)
     drawn <- draw(nrow(chunk))
-    drawn[has_new_level(chunk)] <- -1 # such rows are sampled before all others
+    drawn[has_new_level(chunk)] <- -1 # rows with a new level are sampled before all other rows
     limit <- if (length(key) < max_rows) Inf else sort(key, partial = max_rows)[[max_rows]]
     some <- which(drawn < limit)
     sample <<- rbind(sample, chunk[some, , drop = FALSE])
@@ -32,7 +32,7 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   list(n = n, sample = sample)
 }
 
-# Returns f(n): the next n uniform numbers of a separate stream.
+# Returns f(n): the next n uniform numbers of a separate random stream.
 uniform_stream <- function(seed) {
   state <- with_seed(seed, globalenv()$.Random.seed)
   function(n) {

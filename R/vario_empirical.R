@@ -114,7 +114,7 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
   structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"), unit = parts$unit)
 }
 
-# A list of u, the points in the space of distances, and values, a column for each variable.
+# A list of `u`, the points in the space of distances, and `values`, with a column for each variable.
 given_values <- function(x, y, call) {
   points <- spatial_parts(x)
   x <- points$u %||% x

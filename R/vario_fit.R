@@ -42,7 +42,7 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
                      np = variogram$np, equal = 1)
     sum(weight * (variogram$gamma - fitted)^2)
   }
-  # bounds and starting values for data with the variation and extent of the variogram
+  # bounds and starting values follow from data with the variation and the extent of the variogram
   like <- rbind(lags, -lags)
   spread <- rep(c(-1, 1), length.out = nrow(like)) * sqrt(max(variogram$gamma))
   model <- with_bounds(model, like, spread)
@@ -52,7 +52,8 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
   result
 }
 
-# The differences of points along the direction of each class, or on a line if directions do not matter.
+# The differences of points along the direction of each class, or along a line if the covariance does not depend on
+# directions.
 variogram_lags <- function(variogram, covariance, call = caller_env()) {
   needed <- c("np", "dist", "gamma")
   if (!is.data.frame(variogram) || !all(needed %in% names(variogram)) || !nrow(variogram)) {
@@ -77,7 +78,7 @@ variogram_model <- function(covariance, d, call = caller_env()) {
                          distances and user-defined formulas have no variogram of distances.", call = call)
 }
 
-# The curves of a covariance with values in a plot of a variogram, one for each direction.
+# The curves of a covariance in a plot of a variogram, one for each direction; all parameters must have values.
 variogram_curves <- function(variogram, covariance, call = caller_env()) {
   if (inherits(covariance, "gp")) covariance <- covariance$covariance
   if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
@@ -102,7 +103,7 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 model_semivariance <- function(model, lags) {
   formula <- code_text("Sum_Reduction(", semivariance_text(model), ", 1)")
   op <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
-  # next to the origin, because an intrinsic field is 0 there
+  # a point next to the origin, because an intrinsic field is 0 at the origin
   here <- matrix(1, 1, ncol(lags))
   function(theta) {
     as.vector(op(list(theta = theta, x = 1 + lags, y = here))) + if (length(model$nugget)) theta[[model$nugget]] else 0

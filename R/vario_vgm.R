@@ -29,7 +29,7 @@ as_vgm <- function(object) {
 
 vgm_row <- function(model, range, kappa = 0.5) list(model = model, range = range, kappa = kappa)
 
-# Models by label, as functions of the parameters p.
+# The models of gstat by label, as functions of the parameters p.
 vgm_models <- list(
   exponential = function(p) vgm_row("Exp", p$range),
   squared_exponential = function(p) vgm_row("Gau", p$range * sqrt(2)),
@@ -69,18 +69,18 @@ vgm_leaf <- function(leaf, factor) {
   }
   variance <- factor * (p$variance %||% 1)
   row <- c(vgm_models[[leaf$label]](p), psill = variance, if (length(p$ratio)) list(anis = c(p$angle %% 360, p$ratio)))
-  # gstat's log(h + r) is log(1 + h / r) with a jump at the origin
+  # the variogram log(h + r) of gstat is log(1 + h / r) plus a nugget of log(r)
   jump <- if (leaf$label == "logarithmic") list(c(vgm_row("Nug", 0), psill = -variance * log(p$range)))
   c(list(row), jump)
 }
 
-# Merges rows: all jumps at the origin of one kind become one row, which may be left out if it is 0.
+# Merges all nuggets of one kind into one row, which is omitted if it is 0, unless `all`.
 rows_to_vgm <- function(rows, all = FALSE) {
   models <- vapply(rows, `[[`, "", "model")
   sills <- vapply(rows, `[[`, 0, "psill")
   white <- c("Nug", "Err")
   sizes <- vapply(white, function(name) sum(sills[models == name]), 0)
-  # drops rounding errors of jumps that cancel
+  # omits rounding errors of nuggets that cancel
   kept <- if (all) white %in% models else abs(sizes) > 1e-12 * sum(abs(sills))
   jumps <- lapply(white[kept], function(name) c(vgm_row(name, 0), psill = sizes[[name]]))
   Reduce(function(model, row) do.call(gstat::vgm, c(row, if (!is.null(model)) list(add.to = model))),

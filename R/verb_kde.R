@@ -81,7 +81,7 @@ kde <- function(x, at = NULL, bandwidth = "silverman", weights = NULL, grid = NU
   structure(c(result, list(bandwidth = h)), class = "kernops_kde")
 }
 
-# Densities and gradients in coordinates in which the kernel is the standard normal density.
+# Densities and gradients, computed in coordinates in which the kernel is the standard normal density.
 density_at <- function(x, at, h, weights, log, gradient, run) {
   root <- t(chol(h))
   middle <- colMeans(x)

@@ -36,7 +36,7 @@ is_positive_definite <- function(h) {
   min(eigenvalues) > 1e-14 * max(eigenvalues)
 }
 
-# A factor times the covariance of the points.
+# The covariance of the points, multiplied by a factor.
 selected_covariance <- function(selector, x, weights, run, call) {
   d <- ncol(x)
   moments <- if (nrow(x) > 1 && sum(weights > 0) > 1) stats::cov.wt(x, weights)$cov
@@ -52,8 +52,9 @@ selected_covariance <- function(selector, x, weights, run, call) {
   factor * moments
 }
 
-# The multiple of the covariance h that minimises the cross-validated integrated squared error. Up to constant factors
-# of the density, the integral of its square is a sum over all pairs of densities of twice the covariance.
+# The multiple of the covariance h that minimises the cross-validated integrated squared error. The integral of the
+# squared density is, up to constant factors, a sum over all pairs of points of a normal density with twice the
+# covariance.
 cross_validated <- function(x, h, weights, run) {
   d <- ncol(x)
   u <- t(forwardsolve(t(chol(h)), t(unname(x)) - colMeans(x)))

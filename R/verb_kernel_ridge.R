@@ -106,7 +106,7 @@ ridge_errors <- function(problem, choices, folds) {
   choices
 }
 
-# The fit to some rows.
+# The coefficients of a fit to some of the rows.
 fit_ridge <- function(problem, rows, width, lambda) {
   x <- problem$x[rows, , drop = FALSE]
   y <- problem$y[rows, , drop = FALSE]

@@ -89,7 +89,7 @@ check_tolerance <- function(tol, d, call = caller_env()) {
   }
 }
 
-# k(x, y) as the formula of an operator, with the values of its parameters. A method of covariances is in
+# The kernel k(x, y) as the formula of an operator, with the values of its parameters. The method for covariances is in
 # cov_operators.R.
 pair_kernel <- function(kernel, d, backend, call = caller_env()) UseMethod("pair_kernel")
 
@@ -98,17 +98,17 @@ pair_kernel.default <- function(kernel, d, backend, call = caller_env()) {
   list(text = kernel, declared = character(), input = list(), d = d, backend = backend)
 }
 
-# Sums over j of the kernel times b.
+# The sums over j of the kernel times b, by direct summation.
 exact_sums <- function(kernel, x, y, b, ranges = NULL) {
   declared <- c(kernel$declared, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), kernel$d), sprintf("b = Vj(%d)", ncol(b)))
   operator <- verb_operator(code_text("Sum_Reduction((", kernel$text, ") * b, 1)"), declared, kernel$backend)
   operator(c(kernel$input, list(x, y, b)), ranges = ranges)
 }
 
-# The kernel at differences of points, the rows of r.
+# The values of the kernel at differences of points, which are the rows of r.
 kernel_values <- function(kernel, r) drop(exact_sums(kernel, r, matrix(0, 1, ncol(r)), matrix(1)))
 
-# Some pairs of points have the kernel of their differences.
+# Checks, for some pairs of points, that the kernel depends only on their difference.
 check_differences <- function(kernel, x, y, call = caller_env()) {
   pairs <- 20
   x <- x[spaced_rows(nrow(x), pairs), , drop = FALSE]

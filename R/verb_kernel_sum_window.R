@@ -1,8 +1,8 @@
-# The window that spreads a point to the grid: exp(beta (sqrt(1 - z^2) - 1)) on `width` cells (Barnett, Magland and af
-# Klinteberg 2019), for a grid with twice as many cells as modes.
+# The window function that spreads a point to the grid: exp(beta (sqrt(1 - z^2) - 1)) on `width` cells (Barnett, Magland
+# and af Klinteberg 2019), for a grid with twice as many cells as modes.
 
-# `pieces`, a polynomial for each cell, as place_points() takes them; `transform`, the Fourier transform at
-# frequencies in cycles per cell.
+# A list of `pieces`, a polynomial for each cell in the form that place_points() requires, and `transform`, the Fourier
+# transform of the window at frequencies in cycles per cell.
 spreading_window <- function(precision) {
   width <- min(16, max(3, ceiling(log10(1 / precision)) + 2))
   value <- \(z) exp(2.3 * width * (sqrt(pmax(1 - z^2, 0)) - 1))
@@ -13,7 +13,7 @@ spreading_window <- function(precision) {
        })
 }
 
-# Polynomials in s, from -1 to 1 in each cell, through the values at the nodes of Chebyshev.
+# Polynomials in s, which runs from -1 to 1 in each cell, that interpolate the values at Chebyshev nodes.
 polynomial_pieces <- function(value, width, degree) {
   nodes <- cos(pi * (seq_len(degree + 1) - 0.5) / (degree + 1))
   z <- 2 * outer((nodes + 1) / 2, seq_len(width) - 1, `+`) / width - 1

@@ -72,7 +72,7 @@ kmeans_large <- function(x, centers, iter.max = 100, nstart = 1, weights = NULL,
   fit
 }
 
-# A function that gives the number of the nearest centre of each point, or of the points in `rows`.
+# A function that returns the number of the nearest centre for each point, or for the points in `rows`.
 nearest_centre <- function(x, backend) {
   op <- verb_operator("ArgMin_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), ncol(x)), backend)
   resident <- resident_points(op, x)
@@ -81,7 +81,7 @@ nearest_centre <- function(x, backend) {
   }
 }
 
-# The centres that the user gave, or a function that draws them.
+# The centres that the user gave, or a function that draws centres.
 starting_centres <- function(centers, x, weights, seeding, call = caller_env()) {
   if (is.matrix(centers) || is.data.frame(centers)) {
     centres <- verb_points(centers, "centers", ncol(x), call)
@@ -93,7 +93,7 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
   }
   x <- unname(x)
   used <- if (is.null(weights)) seq_len(nrow(x)) else which(weights > 0)
-  distinct <- distinct_points(x, utils::head(used, 100 + 4 * count)) # usually enough
+  distinct <- distinct_points(x, utils::head(used, 100 + 4 * count)) # usually enough rows
   if (count > length(distinct) || seeding == "random") distinct <- distinct_points(x, used)
   if (count > length(distinct)) {
     stop_kernops("input", "There must be at most as many clusters as distinct points of positive weight,
@@ -104,10 +104,11 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
          random = function() x[distinct[sample.int(length(distinct), count)], , drop = FALSE])
 }
 
-# The numbers among `rows` whose points differ from those of earlier numbers.
+# The elements of `rows` whose points differ from the points of all earlier elements.
 distinct_points <- function(x, rows) rows[first_rows(x[rows, , drop = FALSE]) == seq_along(rows)]
 
-# k-means++: centres are distinct points, because the weight of a point at a centre is 0.
+# The seeding of k-means++. The centres are distinct points, because points that coincide with a centre have probability
+# 0.
 seed_by_distance <- function(x, count, weights) {
   draw <- function(mass) {
     ends <- cumsum(mass)

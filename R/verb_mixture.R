@@ -87,7 +87,7 @@ mixture_start <- function(start, n, k, call = caller_env()) {
   as.integer(start)
 }
 
-# Random clusters; random labels if there are fewer distinct points than clusters.
+# Clusters with random centres; random labels if there are fewer distinct points than clusters.
 mixture_clusters <- function(problem) {
   used <- problem$weights > 0
   label <- sample(rep_len(seq_len(problem$k), length(used)))

@@ -116,7 +116,7 @@ transport_result <- function(problem, fits) {
   structure(result, class = "kernops_transport", debiased = length(fits) > 1)
 }
 
-# A symbolic matrix with the weights in the exponent.
+# The transport plan as a symbolic matrix, with the weights in the exponent.
 transport_plan <- function(problem, fit) {
   x <- Vi(problem$points[[1]])
   y <- Vj(problem$points[[2]])

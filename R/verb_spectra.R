@@ -81,7 +81,7 @@ check_embedding_size <- function(k, n, call = caller_env()) {
   if (k >= n) stop_kernops("input", "{.arg k} must be less than the number of points, {n}.", call = call)
 }
 
-# v |-> K v
+# The function v -> K v.
 kernel_products <- function(x, kernel, width, backend) {
   op <- kernel_product(kernel, ncol(x), 1, backend)
   resident <- resident_points(op, x)
@@ -100,7 +100,7 @@ predict.kernops_pca <- function(object, newdata, backend = c("auto", "cpu", "cud
   new <- verb_points(newdata, "newdata", ncol(object$x))
   op <- kernel_product(object$kernel, ncol(new), length(object$values), check_backend(backend))
   products <- op(list(unname(new), unname(object$x), object$vectors, named_kernel(object$kernel, object$width)$s))
-  shift <- colSums(object$row_means * object$vectors) # entries of a vector add up to 0, so other means have no effect
+  shift <- colSums(object$row_means * object$vectors) # vectors add up to 0, so other means have no effect
   scores <- (products - rep(shift, each = nrow(new))) / rep(sqrt(object$values), each = nrow(new))
   rownames(scores) <- rownames(new)
   scores

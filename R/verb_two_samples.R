@@ -58,7 +58,7 @@ mmd_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "c
   test
 }
 
-# Both samples as one matrix, relative to its first point.
+# Both samples as one matrix, relative to the first point.
 two_samples <- function(x, y, permutations, call = caller_env()) {
   name <- paste(deparse1(substitute(x, call)), "and", deparse1(substitute(y, call)))
   x <- unname(verb_points(x, "x", call = call))
@@ -69,7 +69,7 @@ two_samples <- function(x, y, permutations, call = caller_env()) {
        permutations = permutations, name = name)
 }
 
-# z' K z for the labels z of the data and of each permutation: 1/n for a point of x, -1/m for one of y.
+# The forms z' K z for the labels z of the data and of each permutation: 1/n for a point of x, -1/m for a point of y.
 permuted_forms <- function(samples, kernel, parameters, declared, backend) {
   z <- rep(c(1 / samples$first, -1 / samples$second), c(samples$first, samples$second))
   labels <- cbind(z, replicate(samples$permutations, sample(z)), deparse.level = 0)
@@ -80,7 +80,8 @@ permuted_forms <- function(samples, kernel, parameters, declared, backend) {
   colSums(labels * op(c(list(samples$points, samples$points, labels), parameters)))
 }
 
-# The htest of a statistic, the first of `values`, and of its permutations; differences by rounding do not count.
+# The htest for a statistic: `values` are the statistic of the data, followed by the statistics of permutations.
+# Differences due to rounding are ignored.
 permutation_test <- function(values, statistic, method, name) {
   statistic[] <- values[[1]]
   permuted <- values[-1]

@@ -1,5 +1,5 @@
-# Runs after all other files: makes all functions that users call, which are exported functions and methods, report
-# shortage of memory.
+# This file is read last. It changes all functions that users call, which are exported functions and methods, so that
+# they report a shortage of memory.
 local({
   namespace <- topenv()
   path <- getNamespaceInfo(namespace, "path")
@@ -8,15 +8,15 @@ local({
 
   of_classes <- offered$S3methods
   of_classes <- ifelse(is.na(of_classes[, 3]), paste(of_classes[, 1], of_classes[, 2], sep = "."), of_classes[, 3])
-  of_classes <- trimws(sub("^.*::", "", of_classes)) # methods for generics of other packages
+  of_classes <- trimws(sub("^.*::", "", of_classes)) # removes the packages of generics in other packages
   for (name in unique(c(offered$exports, of_classes))) {
     f <- get0(name, namespace, mode = "function", inherits = FALSE)
-    dispatches <- "UseMethod" %in% all.names(body(f)) # the body of a function with UseMethod() must stay
+    dispatches <- "UseMethod" %in% all.names(body(f)) # functions that call UseMethod() keep their body
     if (typeof(f) == "closure" && !isS4(f) && !dispatches) assign(name, reporting(f), namespace)
   }
   for (generic in offered$exportMethods) {
     for (method in methods::findMethods(generic, namespace)) {
-      ours <- identical(environment(method), namespace) # a default method of another package is not changed
+      ours <- identical(environment(method), namespace) # default methods from other packages are not changed
       if (ours) methods::setMethod(generic, method@defined, reporting(method), namespace)
     }
   }
