@@ -77,7 +77,7 @@ first_device <- function() {
   if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # evaluated at every call
 }
 
-# GPUs as the driver numbers them, from 0; by default, the option or the environment variable determines them ("0:3",
+# GPUs as the driver numbers them, from 0; by default, the GPUs in the option or the environment variable ("0:3",
 # "0,2").
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"

@@ -66,7 +66,7 @@ precompile <- function(file, fatbinary) {
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
-  # the content of a text determines its file, so a text stays in its file when other texts are added
+  # a checksum of a text determines its file, so a text stays in the same file when other texts are added
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
   cuda_precompile(texts[share], name[[2]], file, fatbinary)

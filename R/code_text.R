@@ -1,5 +1,5 @@
-# Text that a parser reads, such as formulas and declarations. R's options OutDec, scipen and digits change the results
-# of paste(), format() and as.character() for numbers, but not the results of sprintf() with %g and %d.
+# Text for a parser, such as formulas and declarations. R's options OutDec, scipen and digits change the results of
+# paste(), format() and as.character() for numbers, but not the results of sprintf() with %g and %d.
 
 # The counterpart of paste0() that keeps the exact values of numbers.
 code_text <- function(..., collapse = NULL) {

@@ -10,7 +10,8 @@ stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()
                  .envir = envir)
 }
 
-# The part of a user's value that a message quotes: cli shows the ends of many values, but formats all of them.
+# The part of a user's value that a message quotes: a long vector is shortened, because cli shows only some of its
+# values but formats all of them.
 shortly <- function(x) {
   if (!is.atomic(x)) return(x)
   if (length(x) > 50) x <- x[c(1:25, length(x) - 24:0)]

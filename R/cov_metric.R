@@ -89,8 +89,8 @@ leaf_metric <- function(leaf, p, u) {
   }))
 }
 
-# The mean variance of the field when the variance of this leaf is 1; it differs from 1 for linear covariances and
-# unbounded variograms.
+# The mean variance of the field when the variance of this leaf is 1; this number differs from 1 for linear covariances
+# and unbounded variograms.
 mean_square <- function(leaf, u) leaf$kernel$mean_square(leaf, u)
 
 typical_distance <- function(leaf, u) {

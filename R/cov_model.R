@@ -3,14 +3,14 @@
 
 # A list of
 #   formula     the formula, without the nugget
-#   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
-#               kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent (of the
-#               data, in units of a range or period)
+#   parameters  a data frame: name, value (NA: to be found), lower, upper, log (TRUE if the search uses the logarithm),
+#               fixed, kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent
+#               (of the data, in units of a range or period)
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
-#   width       the number of columns of points in the formula: behind the coordinates are those of at_variables(), or
-#               the columns of data_columns.R, `beside` in number
+#   width       the number of columns of points in the formula: after the coordinates, points have the columns of
+#               at_variables() or the columns of data_columns.R, whose number is `beside`
 #   rank        how many of the last columns are factors, whose products are subtracted: see residual_model()
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
                              beside = 0L, width = d + beside + if (is_lmc(covariance)) extra_coordinates else 0L) {

@@ -1,8 +1,8 @@
 # Smooths of the levels of a factor that add up to zero, bs = "sz": functions f_1, ..., f_L with independent
 # coefficients of variances v_1, ..., v_L, given that their sum is zero. The coefficients are those of the first L - 1
-# functions, each with the penalty B, and the last function is minus their sum. For each eigenvector of B, the
-# covariance of the coefficients is D - v v' / sum(v), where v and D = diag(v) contain the first L - 1 variances, and
-# the sum is over all L variances.
+# functions, each with the penalty B, and the last function is minus the sum of the first functions. For each
+# eigenvector of B, the covariance of the coefficients is D - v v' / sum(v), where v and D = diag(v) contain the first L
+# - 1 variances, and the sum is over all L variances.
 
 # For smooths of mgcv with bs = "sz", the result of diagonal_penalties() with the number `contrasts` of functions; NULL
 # for other smooths.

@@ -111,8 +111,8 @@ as_level <- function(e, data, env) {
   stats::setNames(list(if (length(dim(values))) c(values) else values), deparse1(e))
 }
 
-# Prepares the columns for the observations used, with their levels and bases: a list of `columns`, their `values` in
-# the layout of points, and the `trend` columns that they add.
+# Prepares the columns for the used observations, with levels and bases: returns a list of the `columns`, their `values`
+# in the layout of points, and the columns of the `trend` that smooths add.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   settled <- with_trees(Map(function(column, k) {
@@ -151,7 +151,7 @@ with_times <- function(column, used, data, n, call) {
   column
 }
 
-# The columns of new points, and the columns of the trend that belong to them.
+# The columns of new points, and the columns of the trend that smooths add.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)

@@ -51,7 +51,7 @@ at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow
 
 extra_coordinates <- 3L
 
-# The number of columns of points before those of groups, levels and covariates.
+# The number of columns of points that come before the columns of groups, levels and covariates.
 space_columns <- function(model) model$d + if (is_lmc(model$covariance)) extra_coordinates else 0L
 
 expand.layout_several <- function(layout, points) {
@@ -76,8 +76,8 @@ expand.layout_several <- function(layout, points) {
   points
 }
 
-# `prefixed`: if TRUE, the names of columns begin with the names of the variables; otherwise they are the names of the
-# variables.
+# `prefixed`: TRUE if the names of columns begin with the names of the variables; FALSE if the columns have the names of
+# the variables.
 collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
   do.call(cbind, lapply(seq_along(layout$names), function(k) {
     part <- table[variable == k, , drop = FALSE]

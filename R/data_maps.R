@@ -9,8 +9,8 @@ spatial_parts.SpatRaster <- function(data) {
        crs = system_of(terra::crs(data)), kind = "SpatRaster")
 }
 
-# Coordinates are those of the dimensions x and y, in any order. The values of any other dimension, such as time, are a
-# variable.
+# The coordinates are the values of the dimensions x and y, which may have any positions among the dimensions. The
+# values of any other dimension, such as time, are a variable.
 spatial_parts.stars <- function(data) {
   need_package("stars", "data of class stars")
   data <- stars::st_as_stars(data)  # reads the data of a proxy

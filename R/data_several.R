@@ -79,7 +79,7 @@ representative_rows <- function(model, data, size, seed) {
   which(key %in% key[first[subset_rows(space[first, , drop = FALSE], min(count, length(first)), seed)]])
 }
 
-# Errors for methods and arguments that require fits of one variable.
+# Raises errors for methods and arguments that require fits of one variable.
 refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
   if (!is_lmc(object$model$covariance)) return(invisible())
   stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)

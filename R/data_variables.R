@@ -31,7 +31,8 @@ needed_variables <- function(trend, coords, data, n) {
 }
 
 # Checks that new data contain the variables that had one value per observation in the fit: a variable of the same name
-# elsewhere would have the values of other points. The same is true for an expression without any column of the data.
+# found elsewhere would have the values of other points. The same is true for an expression without any column of the
+# data.
 check_variables <- function(terms, needed, data, what, call) {
   has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
   if (length(lacking <- setdiff(needed, names(data)))) {

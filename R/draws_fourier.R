@@ -19,7 +19,7 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
-    place <- do.call(paste, as.data.frame(u)) # one value for each distinct place
+    place <- do.call(paste, as.data.frame(u)) # one value for each distinct location
     return(sqrt(term$variance) * normal_numbers(nrow(u), nsim)[match(place, place), , drop = FALSE])
   }
   linear <- lapply(term$linear, function(coordinates) coordinates(u))

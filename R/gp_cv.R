@@ -176,7 +176,7 @@ leave_one_out.gp <- function(object) {
   # without this observation, a coefficient of the trend is undetermined
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
-  # the noise of an observation equals that of a new one with its weight
+  # a new observation with the same weight has the same noise variance
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
@@ -232,9 +232,10 @@ predict_fold.gp <- function(object, out, refit) {
   cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, moments$variance + noise, Inf))
 }
 
-# The input of a fit without some observations: the parts of the others, with columns of the trend that are independent
-# among them, the covariance, and the method of estimation. The omitted points are relative to the centre of the new
-# fit; `told` is TRUE at points where the others identify the trend.
+# The input of a fit without some observations: the parts of the other observations, with columns of the trend that are
+# linearly independent for these observations; the covariance; and the method of estimation. The omitted points are
+# relative to the centre of the new fit; `told` is TRUE at omitted points where the other observations identify the
+# trend.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))
@@ -271,8 +272,8 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# TRUE if the kept rows identify the trend at an omitted row: it must satisfy the linear dependencies of the kept
-# columns.
+# TRUE if the kept rows identify the trend at an omitted row: the omitted row must satisfy the linear dependencies of
+# the columns in the kept rows.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

@@ -16,8 +16,8 @@ family.gp_family_fit <- function(object, ...) {
   structure(c(family, stats_functions(family, object$phi)), class = c("gp_family", "family"))
 }
 
-# The elements of a `family` object of package stats, see make.link() and glm(). phi contains the parameters of the
-# density; if they have predictors, the functions are for the observations of the fit.
+# The elements of a `family` object of package stats, see make.link() and glm(). `phi` contains the parameters of the
+# density; if parameters have predictors, the functions are for the observations of the fit.
 stats_functions <- function(family, phi) {
   density <- family$density
   link <- stats::make.link(family$link)

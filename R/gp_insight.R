@@ -1,5 +1,5 @@
 # Methods of packages insight and performance, which are registered when these packages are loaded. The default methods
-# take the response and predictions from variables of the data, before the formula transforms them, and ignore
+# take the response and predictions from variables of the data, before the transformations of the formula, and ignore
 # coordinates.
 
 # The default method supports single trials for fits of glm() only.

@@ -6,7 +6,8 @@
 # likelihood is
 #   log p(y) = log p(y | t, g) + log N(g; 0, P^-1) + q / 2 log(2 pi) - log det(H + P) / 2.
 # If the change of H is neglected, the marginal likelihood is stationary in v_k if v_k = sum(g_k^2) / (q_k - tr((H +
-# P)^-1)_k / v_k) (Wood and Fasiolo 2017). This equation is iterated; each search begins at the end of the previous one.
+# P)^-1)_k / v_k) (Wood and Fasiolo 2017). This equation is iterated; each search begins at the end of the previous
+# search.
 
 # The starting values of the variances: the smooth has a standard deviation of about 1/2 on the scale of the predictor.
 starting_variances <- function(random, z) {

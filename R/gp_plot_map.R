@@ -15,7 +15,7 @@ observed_cells <- function(x, n, mask = FALSE) {
   list(axes = axes, grid = grid, shown = shown)
 }
 
-# TRUE for points in the convex hull of u, or outside it by at most `margin`.
+# TRUE for points in the convex hull of u or at most `margin` away from the hull.
 in_hull <- function(points, u, margin = 0) {
   corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
   along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner

@@ -45,7 +45,7 @@ distance_label <- function(x) {
 
 distance_words <- function(unit) if (is.null(unit)) "distance" else paste("distance in", unit)
 
-# The unit of the coordinates of a reference system of sf; NULL if it is unknown.
+# The unit of the coordinates of a reference system of sf; NULL if the unit is unknown.
 unit_of_system <- function(crs) {
   unit <- if (inherits(crs, "crs") && isNamespaceLoaded("sf")) crs$units
   if (is.character(unit) && length(unit) == 1 && !is.na(unit)) unit

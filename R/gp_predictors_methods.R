@@ -13,7 +13,7 @@ predictor_coefficients <- function(object, name) {
   all[fixed_coefficients(predictor)]
 }
 
-# The function of the parameter that equals the predictor, such as log(theta).
+# The text of the function of a parameter that equals the linear predictor, such as log(theta).
 predictor_label <- function(family, name) paste0(parameter_link(family, name)$name, "(", name, ")")
 
 predictor_words <- function(family) {

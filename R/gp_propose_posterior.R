@@ -78,8 +78,8 @@ own_variances <- function(model, theta, first) {
   list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])
 }
 
-# The trend at points x in the user's coordinates: `at(x)` has its columns `x` and the part `known`; for one point,
-# `slopes(x)` has the derivatives of `x` and `known`, a column for each coordinate.
+# The trend at points x in the user's coordinates: `at(x)` returns the columns `x` of the trend and its part `known`;
+# for one point, `slopes(x)` has the derivatives of `x` and `known`, a column for each coordinate.
 trend_functions <- function(object) {
   parts <- object$parts
   constant <- !length(all.vars(stats::delete.response(parts$terms)))

@@ -129,8 +129,8 @@ has_growing_factor <- function(object, call) {
 
 host_factor <- function(object) factor_of(object)[[1]]$k$numbers()
 
-# The fit with the parameters, the centre and the factor of `object`; NULL if the first rows of the data differ from
-# those of the fit, for example because `scale()` has changed the coordinates.
+# The fit with the parameters, the centre and the factor of `object`; NULL if the first rows of the data differ from the
+# rows of the data of the fit, for example because `scale()` has changed the coordinates.
 extended_fit <- function(object, call, env) {
   clock <- new_clock()
   user <- caller_env()

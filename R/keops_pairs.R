@@ -117,7 +117,7 @@ refuse_in_pairs <- function(what, pairs) {
                call = NULL)
 }
 
-# The numbers of points i and j; all variables must agree on them.
+# The numbers of points i and j; stops if variables have different numbers of points.
 check_pair_values <- function(input, about, pairs, call = caller_env()) {
   names <- about$variables$name
   size <- dim(input[[pairs[[1]]]])[1:2]

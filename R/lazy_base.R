@@ -68,7 +68,8 @@ setMethod("colSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(
 setMethod("rowMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "j", na.rm, dims))
 setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "i", na.rm, dims))
 
-# If `caller` is a function of base without methods that calls dim(), makes it return the result of the method.
+# If `caller` is a function of package base that calls dim() and has no methods, makes `caller` return the result of the
+# method.
 return_margin <- function(x, caller, frame) {
   for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
     if (!identical(caller, get(name, baseenv()))) next

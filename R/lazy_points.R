@@ -64,9 +64,9 @@ factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRea
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
-# Stops if one entry of such a vector would be recycled for all entries of other points, because the vector may be a row
-# that lost its dimensions. A vector is accepted if its length differs from the number of entries of the other points,
-# and if it has a number for each of these points or is an operand that `factors` names for the operation.
+# Stops if the single entry of a vector would be recycled for all entries of other points, because the vector may be a
+# row that lost its dimensions. A vector is accepted if its length differs from the number of entries of the other
+# points, and if it has a number for each of these points or is an operand that `factors` names for the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

@@ -1,6 +1,6 @@
-# Keys and labels of values: equal for equal values of one class, and different otherwise.
+# Keys and labels of values, which are equal if values of one class are equal, and different otherwise.
 
-# Numbers of keys in the order in which they appear first.
+# Numbers keys in the order of their first appearance.
 first_numbers <- function(key) match(key, unique(key)) + 0
 
 # Numbers or strings that are equal if and only if values of one class are equal.

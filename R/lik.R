@@ -15,8 +15,8 @@
 #                this likelihood; 0 for no search
 # sufficient_precision(theta, precision)  the precision with which the likelihood continues, given the precision that
 #                the user set
-# suited_settings(theta)  the settings `method` and `neighbours` with which the likelihood continues, if it has a
-#                choice; else NULL
+# suited_settings(theta)  the settings `method` and `neighbours` with which the likelihood continues, if the likelihood
+#                can change them; otherwise NULL
 # kept_factor()  the Cholesky factor that a fit keeps
 # Verbs of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
@@ -65,14 +65,14 @@ new_state <- function(results, gradient, information, has_value = TRUE,
 }
 
 # The state if the covariance matrix is not positive definite; `bad` is the row where the factorisation failed.
-# only_rounded(): TRUE if it would be positive definite in float64.
+# only_rounded(): TRUE if the matrix would be positive definite in float64.
 singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
   structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded), class = "gp_likelihood_state")
 }
 
 is_singular <- function(state) identical(state$value, Inf)
 
-# The likelihood of a fit, times the prior density of the parameters if they have one.
+# The likelihood of a fit, multiplied by the prior density of the parameters if there are priors.
 likelihood_for <- function(data, model, how) {
   likelihood <- if (is.null(data$family)) {
     switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),

@@ -3,7 +3,7 @@
 
 # The problem to certify: the columns B = (Q, r, k), where Q is an orthonormal basis of the trend, r is the response
 # minus its projection on Q, and k are the covariances with the sites; `x`, the trend at the sites in the basis Q;
-# `prior`, the variance of the field there; `moments`, the predictions of the fit.
+# `prior`, the variance of the field at the sites; `moments`, the predictions of the fit.
 certified_problem <- function(object, sites) {
   data <- object$data
   input <- list(theta = object$theta, x = data$u, y = sites$u)

@@ -30,9 +30,9 @@ solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns `entries`, in the cheapest form. A dense factor of up to `dense_coefficients`
-# takes milliseconds; an operation of a sparse factor takes about `sparse_cost` times as long as one of a dense factor.
-# By measurement, a sparse factor with `most_operations` takes some seconds, as long as the products for conjugate
-# gradients.
+# takes milliseconds; an operation of a sparse factor takes about `sparse_cost` times as long as an operation of a dense
+# factor. By measurement, a sparse factor with `most_operations` takes some seconds, as long as the products for
+# conjugate gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))

@@ -117,7 +117,7 @@ adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
 }
 
 # As in gap_of_blocks.level_directions(), the upper triangles of blocks of M (S - I), where M are the derivatives with
-# respect to S minus those of the known columns.
+# respect to S minus the contribution of the known columns.
 gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   rows <- before - x$known + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)

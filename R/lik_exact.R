@@ -35,7 +35,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
 #   diagonal_of_inverse()      of K^-1
-#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It overwrites L by K^-1:
+#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. The matrix L is overwritten by K^-1, and
+#                              the next two functions use K^-1:
 #   inverse_diagonal(), inverse_times(b)
 #   spare_logdet()             the part of the log-determinant that L does not have, and its `slope`, the derivative
 #                              with respect to the nugget

@@ -4,7 +4,7 @@
 # weight) and the parameters of the family. Derivatives come from the formula. Density and derivatives of all
 # observations are one call of a compiled formula, a map over rows.
 #
-# formula   the log density, one string or one for each link. Where the formula has no w, it is multiplied by w
+# formula   the log density, one string or one for each link. A formula without w is multiplied by w
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
 #           parameters, that returns a vector of values, or a matrix with the values in the first column and the
 #           derivatives wrt parameters in the others. phi is a named vector, or, where parameters have predictors, a
@@ -32,7 +32,7 @@ family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL,
   mget(names(formals()))
 }
 
-# Marks limits as those of a parameter between 0 and 1.
+# Marks the limits of a parameter as limits between 0 and 1.
 in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.

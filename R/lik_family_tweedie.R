@@ -50,8 +50,8 @@ tweedie_parts <- function(eta, w, phi) {
 }
 
 # The terms of the log density that do not depend on eta, and their derivatives with respect to dispersion / by and the
-# power: the logarithm of a sum over the number j of gamma variables (Dunn and Smyth 2005). The computed terms are those
-# around the largest term, at j = y^(2 - p) / (2 - p) / dispersion.
+# power: the logarithm of a sum over the number j of gamma variables (Dunn and Smyth 2005). Only the terms around the
+# largest term are computed, at j = y^(2 - p) / (2 - p) / dispersion.
 tweedie_constant <- function(y, dispersion, p, by) {
   n <- length(y)
   dispersion <- rep_len(dispersion, n)

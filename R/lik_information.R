@@ -48,9 +48,10 @@ gradient_differences <- function(object, free, along, step = 1e-3) {
   matrix(differences, length(free))
 }
 
-# The inverse of the information on all parameters; if it is singular, on the parameters that the data determine; if it
-# is still singular, only on the `needed` parameters. Omitted parameters and `bounded` parameters have NA: the errors of
-# the other parameters are conditional on the values of the omitted parameters.
+# The inverse of the information on all parameters. If this matrix is singular, only the parameters that the data
+# determine are included; if the matrix is still singular, only the `needed` parameters. Omitted parameters and
+# `bounded` parameters have NA: the errors of the other parameters are conditional on the values of the omitted
+# parameters.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
                                 bounded = rep(FALSE, nrow(information))) {
   n <- nrow(information)

@@ -45,8 +45,8 @@ iterative_likelihood <- function(data, model, how) {
   }, costly = TRUE, subset_sizes = subset_sizes, sufficient_precision = sufficient_precision)
 }
 
-# The products with the covariance matrix and its derivatives, in the precision of `how`, and the data for which they
-# are made.
+# Operators for products with the covariance matrix and its derivatives, in the precision of `how`, and the data of
+# these operators.
 iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(

@@ -1,13 +1,14 @@
 # The Laplace approximation for observations of a family (gp_family.R): the density of y, the process integrated out.
 #
-# With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density there,
+# With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density at the mode,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(I + K W)
 # (Rasmussen and Williams 2006, 3.32), where det(I + KW) = det(K + W^-1) det W for positive W. The factor of K + W^-1 is
 # the factor of I + W^1/2 K W^1/2 with its rows scaled, and so is as accurate, however small W is. lik_laplace_dense.R
 # treats W with negative entries.
 #
-# The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
-# with more rows of parameters, and `field`, the covariance model itself (gp_family_problem.R).
+# The search is for the parameters of the covariance, the parameters of the family and the coefficients of the trend:
+# `model` is the covariance model with more rows of parameters, and `field`, the covariance model itself
+# (gp_family_problem.R).
 
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
   field <- model$field
@@ -97,9 +98,9 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   density_dispersion(data$family, data$y, data$prior, state$terms$eta, phi, !is.null(state$terms$curvature))
 }
 
-# The information for the search. For the covariance (average information, from the columns dK k) and the trend, it is
-# that of the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); for the family, it is
-# that of the log density for a fixed process.
+# The information for the search. For the covariance (average information, from the columns dK k) and the trend, this is
+# the information of the Gaussian model with the same mode; inverse_times(b) multiplies by the inverse covariance of
+# this model. For the family, this is the information of the log density for a fixed process.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)

@@ -1,8 +1,8 @@
 # The process given the data by a dense factor of K + M^-1, for the Laplace approximation (lik_laplace.R).
 #
-# The weights M are the weights W, except in the rows r where W is small or negative; there M are the expected weights.
-# Let d = M - W there, A = (K + M^-1)^-1, S = M^-1 - M^-1 A M^-1 the covariance of the process for the weights M, and R'
-# R = I - d^1/2 S_rr d^1/2. Then
+# The weights M are the weights W, except in the rows r where W is small or negative; in these rows, M are the expected
+# weights. Let d = M - W in these rows, A = (K + M^-1)^-1, S = M^-1 - M^-1 A M^-1 the covariance of the process for the
+# weights M, and R' R = I - d^1/2 S_rr d^1/2. Then
 #   log det(I + K W) = log det(I + K M) + 2 log det R
 #   (K + W^-1)^-1 = A - C C'           C = A_r M_r^-1 d^1/2 R^-1
 #   (K^-1 + W)^-1 = S + G G'           G = M^-1 (I_r d^1/2 R^-1 - C)

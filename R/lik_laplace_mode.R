@@ -1,4 +1,4 @@
-# The mode of the process given the data, by Newton's method, and the weights of the observations there.
+# The mode of the process given the data, by Newton's method, and the weights of the observations at the mode.
 #
 # `terms` of the density are results of density_terms(): minus the second derivatives are the weights. If the log
 # density is not concave, the weights may be negative, and steps use the `expected` weights instead.
@@ -20,7 +20,7 @@ least_weight <- 1e-100
 # The weights of Newton's steps, which are positive.
 step_weights <- function(terms) terms$expected %||% terms$weight
 
-# The weights, with expected weights in place of negative and small ones.
+# The weights, with expected weights in place of negative and small weights.
 positive_weights <- function(terms) {
   low <- which(terms$weight < 0.01 * step_weights(terms))
   pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
@@ -78,7 +78,8 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
   c(state, list(converged = converged, steps = iteration))
 }
 
-# Rounding errors of log densities, such as those of counts, relative to the terms of their differences.
+# The relative rounding error of log densities: a difference of log densities, such as those of counts, has this error
+# relative to its terms.
 value_rounding <- function(terms) {
   .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))
 }

@@ -6,7 +6,7 @@
 #
 # With effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
 
-# long: the functions of one likelihood, which share its sets
+# long: the functions of one likelihood, which share the conditioning sets
 vecchia_laplace <- function(data, model, how) {
   parts <- latent_parts(model$field, data$u)
   parts$kept <- level_probes(how$control$seed, max(how$control$probes, 16))
@@ -38,7 +38,7 @@ vecchia_laplace <- function(data, model, how) {
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
-  # the comparison with twice as many neighbours takes five times as long, so for many observations it is made only on
+  # comparing with twice as many neighbours takes five times as long, so with many observations this is done only on
   # request
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
   doubled <- function(theta, state) if (compared && tracker$count() < most) {

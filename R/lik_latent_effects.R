@@ -47,8 +47,8 @@ observed_effects <- function(parts, locations, places, theta) {
   ))
 }
 
-# The numbers of the coefficients of effects that are observed with every point, such as those of smooths. Either all
-# coefficients of an effect are among these, or none.
+# The numbers of the coefficients of effects that are observed with every point, such as the coefficients of smooths.
+# Either all coefficients of an effect are among these, or none.
 dense_coefficients_of <- function(entries, effects) {
   columns <- entries$columns
   constant <- vapply(seq_len(nrow(columns)), function(row) all(columns[row, ] == columns[[row, 1]]), NA)
@@ -72,7 +72,8 @@ without_coefficients <- function(entries, dense) {
   row_sparse(columns, entries$values[rows, , drop = FALSE], entries$size - length(dense))
 }
 
-# The products B' W B of effects for diagonal weights W, which may be negative; NULL if they have too many entries.
+# The products B' W B of effects for diagonal weights W, which may be negative; NULL if these products have too many
+# entries.
 weighted_products <- function(entries, weights) {
   n <- length(weights)
   products <- function(weights) {
@@ -86,7 +87,7 @@ weighted_products <- function(entries, weights) {
 
 # The functions of observed_places() for coefficients and places together: the precision given observations with
 # precisions `share`, and the products with the matrix [B L, A], whose rows are observations. `system` has these
-# functions for the places alone. With `iterative`, precisions are those of lik_latent_levels.R.
+# functions for the places alone. With `iterative`, precisions have the form of lik_latent_levels.R.
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)

@@ -1,5 +1,5 @@
-# The posterior precision H of a family's field and of effects with too many coefficients for a factor, such as
-# thousands of levels that are scattered over the whole domain.
+# The posterior precision H of the field of a family and of effects with too many coefficients for a sparse factor, such
+# as thousands of levels whose observations are scattered over the whole domain.
 #
 # With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).

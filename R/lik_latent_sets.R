@@ -41,17 +41,19 @@ latent_factor <- function(sets, theta) {
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
-# The field given observations with second derivatives `weight`, at parameters theta; NULL where it is singular. With
-# effects, their coefficients come before the places; `whole` has the parameters of both.
+# The field given observations with second derivatives `weight`, at parameters theta; NULL if it has no factor. With
+# effects, their coefficients come before the places; `whole` has the parameters of the field and of effects.
 #   gather(x), spread(f)   sums over the observations of each place, and back
 #   at_places(process, k)  undoes spread(f) = process, where k is P times the observations
-#   variances(posterior)   of the process of observations, from those of the field
-#   mean(weight, b, from)  (Q + D)^-1 b, for columns of b, from an approximation of it; NULL where there is no factor
+#   variances(posterior)   the variances of the process at the observations, from the posterior of the field
+#   mean(weight, b, from)  (Q + D)^-1 b for columns of b, by iterations from the approximation `from`; NULL if there is
+#                          no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
-#   error()                of logdet() beside effects: by error_of_factor(), or of an estimate; else NULL
+#   error()                with effects, the error of logdet(), by error_of_factor() or as the standard error of an
+#                          estimate; otherwise NULL
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   posterior              the precision Q + D, of sparse_posterior()
-#   entries                of effects, a result of effect_entries()
+#   entries                the entries of effects, a result of effect_entries()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
   if (is.null(factor)) return(NULL)
   pattern <- sets$pattern()

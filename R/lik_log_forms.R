@@ -25,8 +25,8 @@ log_beyond_square <- list(
   difference = function(s, t) matrix_logarithm$difference(s, t) - 1 + (s + t - 2) / 2
 )
 
-# The forms of columns z: their `value`, and the `directions` and `signs` of the derivatives, with the column `of` z to
-# which each belongs. product(x, ...) is A x. NULL if an eigenvalue of A is not positive.
+# The forms of columns z: their `value`, and the `directions` and `signs` of the derivatives, with `of`, the number of
+# the column of z to which each direction belongs. product(x, ...) is A x. NULL if an eigenvalue of A is not positive.
 lanczos_forms <- function(product, z, f, tol = 1e-8, max_steps = 300, width = 16) {
   parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
     run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), max_steps)
@@ -53,10 +53,11 @@ form_of_run <- function(run, k, f, least = 1e-8) {
        directions = run$basis(k) %*% (vectors * rep(sqrt(abs(inner$values[large])), each = nrow(vectors))))
 }
 
-# Orthonormal bases of the Krylov spaces of the columns x, each vector made orthogonal to all previous ones; they grow
-# until solved(run) of all columns, which is called for each size. A list of the norms `size` of x, basis(k) of column k
-# and matrix(k), the tridiagonal matrix T of products with it, and the `residual` of A^-1 x relative to x: the last
-# entry of the first column of T^-1 times the next number below the diagonal, by the pivots of T.
+# Orthonormal bases of the Krylov spaces of the columns x, with full reorthogonalisation. The bases grow until
+# solved(run), which is called after each step, is TRUE for all columns. Returns a list of the norms `size` of x,
+# basis(k) of column k and matrix(k), the tridiagonal matrix T of products with it, and the `residual` of A^-1 x
+# relative to x: the last entry of the first column of T^-1 times the next number below the diagonal, computed from the
+# pivots of T.
 krylov_basis <- function(product, x, solved, max_steps = 300) {
   scaled <- function(x, by) x * rep(by, each = nrow(x))
   size <- sqrt(colSums(x^2))

@@ -77,7 +77,8 @@ prior_terms <- function(prior, s) {
   })
 }
 
-# Values of a parameter that contain most of the prior mass; the bounds of a search must include them.
+# An interval of values that contains most of the prior mass of a parameter; the bounds of a search must include this
+# interval.
 prior_limits <- function(model, n) {
   prior <- Find(function(each) each$row == n, model$prior)$prior
   if (is.null(prior)) return(NULL)
@@ -86,8 +87,8 @@ prior_limits <- function(model, n) {
 }
 
 # -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives. As in a
-# likelihood, derivatives are with respect to theta; the search multiplies them by theta to obtain derivatives with
-# respect to the logarithm.
+# likelihood, derivatives are with respect to theta; multiplied by theta, they are derivatives with respect to the
+# logarithm.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = diag(none, length(none)))

@@ -1,10 +1,11 @@
-# Several observations at a location, for the exact method: they are replaced by one row for each location.
+# Several observations at a location, for the exact method: the observations are replaced by one row for each location.
 #
 # The noise variance of observation i is s_h / share_i: s_h is the variance of the stratum of the observation. There is
 # one stratum if all noise is the nugget or all noise is known; otherwise, one for each pair of known noise and weight.
 # With the sum p of shares at a location, the likelihood depends on the mean of the observations at the location,
-# weighted by their shares, with noise variance s_h / p. It also depends on the inner products of the deviations of the
-# response and the trend from these means. A few rows without a field, data$within, have the same inner products:
+# weighted by their shares, with noise variance s_h / p. The likelihood also depends on the inner products of the
+# deviations of the response and the trend from these means. A few rows without a field, data$within, have the same
+# inner products:
 #   y, x, noise, weights   the data of these rows
 #   spare                  for each row, the number of additional terms log s_h in the log-determinant
 #   constant               the rest of the log-determinant

@@ -58,7 +58,7 @@ moments_of_part <- function(targets, object, variance) {
   nearest_moments(object, nearest_base(object), targets, variance)
 }
 
-# The sums of the part that this process keeps; NULL if it has no such part.
+# The sums of the part that this process keeps; NULL if this process has no part with this name.
 sums_of_part <- function(name, theta, count, derivatives) {
   part <- the$parts[[name]]
   if (!is.null(part)) set_totals(part$operators, theta, part$model$nugget, part$held, derivatives, count)

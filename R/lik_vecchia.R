@@ -87,7 +87,7 @@ ordered_observations <- function(data, model, theta, how, trend) {
 }
 
 # The order of the points `near` by the `ordering` of gp_control(), the points in this order, and search(m, of): the
-# neighbours of all points, or of those at the positions `of`.
+# neighbours of all points, or of the points at the positions `of`.
 ordered_sets <- function(near, how) {
   tree <- search_tree(near)
   ordering <- how$control$ordering
@@ -117,7 +117,7 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
 }
 
 # Generalised least squares from the inner products of whitened columns; the first column is the response. `n` is the
-# number of observations if they are not in memory.
+# number of observations, which must be given if the observations are not in memory.
 gram_results <- function(sums, data, trend, reml, profile) {
   n <- data[["n"]] %||% length(data$y)
   p <- ncol(data$x)
@@ -147,7 +147,7 @@ trace_derivative <- function(sums, results, reml) {
   sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(results$inverse * slope[-1, -1]))
 }
 
-# The expected information. For REML it ignores the trend, which changes it by p / n.
+# The expected information. For REML, the expected information ignores the trend; the relative error is p / n.
 vecchia_information <- function(sums, results, reml, profiled) {
   if (!profiled) return(sums$information)
   sums$information - tcrossprod(trace_derivative(sums, results, reml)) / results$degrees

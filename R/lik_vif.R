@@ -47,7 +47,7 @@ vif_likelihood <- function(data, model, how) {
 }
 
 # Returns a function that computes f, or returns the latest result if the arguments are the same: a search begins at the
-# parameters at which the previous one ended.
+# parameters at which the previous search ended.
 with_latest <- function(f) {
   latest <- NULL
   function(...) {

@@ -48,8 +48,8 @@ neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2
   c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (able) list(vif))
 }
 
-# The first of the candidates whose loss is at most `tol`. If there is none, a slower candidate replaces a faster one
-# only if it halves the loss.
+# The first of the candidates whose loss is at most `tol`. If no candidate has such a loss, a slower candidate replaces
+# a faster candidate only if the slower one halves the loss.
 least_loss <- function(candidates, loss, tol) {
   chosen <- candidates[[1]]
   least <- loss(chosen)

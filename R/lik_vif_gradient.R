@@ -44,9 +44,9 @@ adjoint_of_products <- function(sums, by_known) {
   adjoint
 }
 
-# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given those with respect to V. The likelihood
-# depends only on V'V, so any root L of k(Z, Z) may be differentiated. With a symmetric change of the root, dV = L^-1
-# dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
+# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given the derivatives with respect to V. The
+# likelihood depends only on V'V, so any root L of k(Z, Z) may be differentiated. With a symmetric change of the root,
+# dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
   across <- solve(by_factors)

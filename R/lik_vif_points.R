@@ -2,7 +2,7 @@
 
 # The inducing points are the first points of the maximum-minimum distance ordering, in coordinates whose distances
 # reflect correlations. These points cover the observations evenly, including the extremes. On the borehole function,
-# they lost less of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky
+# these points lost less of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky
 # decomposition.
 vif_sets <- function(sets, model, rank) {
   first <- if (sets$ordering == "maxmin") seq_len(rank) else vecchia_order(sets$near, "maxmin")[seq_len(rank)]

@@ -1,5 +1,5 @@
-# Windows of a map in joint predictions: the order of the cells and, for each window, the cells on which it depends are
-# determined for the whole map. Memory holds the coordinates and the search tree of all cells, but not their
+# Windows of a map in joint predictions: the order of the cells and, for each window, the cells on which the window
+# depends are determined for the whole map. Memory holds the coordinates and the search tree of all cells, but not their
 # predictions.
 
 # TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.

@@ -6,14 +6,15 @@
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
 #   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
 #   known               the numbers of the base points whose value is the field itself, without noise
-#   process, trend()    the mean of the process at the base points, and likewise for the columns of the trend as data
+#   process, trend()    the mean of the process at the base points, and the same for the columns of the trend in place
+#                       of the data
 #   cover()             numbers of few base points that cover all of them, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
 #   beside              the number of earlier new points in addition to joint(), see joint_order(); NULL: joint()
 #                       includes earlier new points
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
-#   width               the number of points u of one call
+#   width               the maximum number of points u in one call
 #   elsewhere(count)    whether worker processes should predict `count` points
 #   posterior()         the distribution of the values of the base points given the data, see joint_sets(); NULL if
 #                       these values are known
@@ -87,7 +88,7 @@ observed_base <- function(object, count = local_count_of(object)) {
 # times, and standard errors would be too small.
 new_beside_noisy <- 30L
 
-# Rows of coordinates that cover all of them with few points: the first rows of the maximum-minimum distance ordering of
+# A few rows of `near` that cover the region of all rows: the first rows of the maximum-minimum distance ordering of
 # evenly spaced rows.
 covering_points <- function(near) {
   count <- ceiling(4 * sqrt(nrow(near)))

@@ -1,6 +1,6 @@
 # Predictions of a fit of a table: the new points of a cell are predicted together, from values of the field in the cell
-# (predict_cells.R), or from the observations around them, like predictions of a fit to these observations, but with the
-# parameters, coefficients and errors of the whole fit.
+# (predict_cells.R), or from the observations around the points. The latter predictions are those of a fit to these
+# observations, but with the parameters, coefficients and errors of the whole fit.
 
 # The columns of predictions at `points`, in the order of the points; `points` is a result of new_points().
 predicted_columns.gp_blocks <- function(object, points, request) {

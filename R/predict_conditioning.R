@@ -2,7 +2,8 @@
 # cross-validation do not use the method of a fit in any other way.
 #
 # A conditioning is a list of functions, the arguments of new_conditioning(). Arguments without a default are required;
-# the default of an optional one follows from the others. `targets` are those of targets_of(), n points or means.
+# the defaults of optional arguments are computed from the others. `targets` is a result of targets_of() for n points or
+# means.
 #
 #   means(targets)         two parts of the mean: the `trend`, whose coefficients are estimated, and the mean of the
 #                          `process`

@@ -1,7 +1,7 @@
 # Draws of the errors of the coefficients of effects and of the field at its places, given the observations. The
 # coefficients come before the field. The errors have the distribution N(0, (P + A' D A)^-1): P is the precision of
-# coefficients and field, A maps them to the observations, and D has the weights of the observations without the nugget
-# (latent_system()).
+# coefficients and field, A maps coefficients and field to the observations, and D has the weights of the observations
+# without the nugget (latent_system()).
 #
 # For positive D, a draw is the product of (P + A' D A)^-1 and the sum of independent draws from N(0, P) and N(0, A' D
 # A). If weights are negative, a draw for the positive weights, with covariance S, is corrected. Let B be the rows of A

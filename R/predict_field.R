@@ -1,5 +1,5 @@
-# The field at the locations of the observations, given the data, as base points. Fits with a family by Vecchia's
-# approximation use such base points, and joint predictions of noisy observations.
+# The field at the locations of the observations, given the data, as base points. They are used by fits with a family by
+# Vecchia's approximation, and by joint predictions from noisy observations.
 
 # The list that predict_base.R describes. `system` is a result of latent_system() for `sets`; `weight` are the weights
 # of the observations, and `field` is the mean of the field. The parts for standard errors are computed on first use;
@@ -99,8 +99,9 @@ weight_beside_field <- function(object, system) {
   ifelse(share < 0.5, weight / (1 - share), weight)
 }
 
-# TRUE if joint predictions take values of the field as base points: of up to 20,000 noisy observations, and of more if
-# the fit has a number of neighbours of the field (with_prediction_changes()).
+# TRUE if the base points of joint predictions are values of the field. This is the case for up to 20,000 noisy
+# observations, and for more observations if the fit has a number of neighbours of the field
+# (with_prediction_changes()).
 has_latent_field <- function(object) UseMethod("has_latent_field")
 
 has_latent_field.gp_family_fit <- function(object) TRUE
@@ -121,7 +122,7 @@ with_latent_field <- function(object) {
   object
 }
 
-# TRUE if there are up to `max_points` observations, none of which is the value of the field itself.
+# TRUE if there are at most `max_points` observations and all of them have noise.
 may_have_latent_field <- function(object, max_points) {
   length(object$data$noise) <= max_points && !is_lmc(object$model$covariance) &&
     all(noise_variance(object$data, object$model, object$theta) > 0)

@@ -55,8 +55,8 @@ joint_draws <- function(object, base, points, nsim, shift = NULL) {
 # The maximum number of points whose joint distribution is in memory at once, without the points on which these depend.
 joint_tile <- 4e5
 
-# The rows f(field, targets) of all targets, from joint fields of tiles of them. The order of all points, and the points
-# on which a tile depends, are determined for all targets, so that results do not depend on the tiles.
+# The rows f(field, targets) of all targets, from joint fields of tiles of targets. The order of all points, and the
+# points on which a tile depends, are determined for all targets, so that results do not depend on the tiles.
 by_tiles <- function(object, base, targets, places, f) {
   among <- targets$among$numbers
   if (!is.null(among)) return(f(joint_field(object, base, targets, places, among), targets))
@@ -81,12 +81,14 @@ tiles_of <- function(u, size, rows = seq_len(nrow(u))) {
 }
 
 # The joint distribution of the field at the points of targets, which may coincide with each other and with base points.
-# Points without variance have the value 0; those whose variance is not a number, NaN. A list of functions:
-#   means(x, errors)      of targets, from columns x of values at the base points; with `errors` of all new points in
-#                         their order, draws
+# Points without variance have the value 0; points whose variance is not a number have the value NaN. A list of
+# functions:
+#   means(x, errors)      the means of targets, from columns x of values at the base points; draws, if `errors` has
+#                         standard normal numbers for all new points in the order of these points
 #   variances()           of targets, without the trend
-#   parts(numbers)        a column for each of these targets, whose inner products are their covariances
-# `points` are the numbers of the points among those of the places, if they are a part of them.
+#   parts(numbers)        a column for each of the given targets; the inner products of the columns are the covariances
+#                         of the targets
+# If the points of targets are only some of the points of the places, `points` are their numbers among these points.
 joint_field <- function(object, base, targets, places, points = NULL) {
   known <- length(base$known)
   of <- if (is.null(points)) places$of else places$of[points]
@@ -128,10 +130,11 @@ joint_field <- function(object, base, targets, places, points = NULL) {
   )
 }
 
-# The distinct places of points u. A list: their `count`; part(some), the joint distribution of some of them given the
-# `posterior` of the base points, see joint_sets(); and `of`, the number of the place of each point. The `known` base
-# points have the first numbers, new places the following ones. The number is 0 for points without variance, and NA if
-# the variance is not a number. `entries` are the sums of coefficients of effects at points, see beside_coefficients().
+# The distinct places of points u. A list: the `count` of places; part(some), the joint distribution of some places
+# given the `posterior` of the base points, see joint_sets(); and `of`, the number of the place of each point. The
+# `known` base points have the first numbers, new places the following ones. The number is 0 for points without
+# variance, and NA if the variance is not a number. `entries` are the sums of coefficients of effects at points, see
+# beside_coefficients().
 joint_places <- function(object, base, u, posterior = NULL) {
   entries <- base$entries(u)
   object <- base$field %||% object

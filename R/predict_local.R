@@ -61,8 +61,8 @@ points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
 
 krige_locally <- function(object, targets, how, near) UseMethod("krige_locally")
 
-# The observations of a fit with a family are those of the normal approximation of the posterior (finish_family()).
-# These observations include the trend of the fit, and all predictions use this trend.
+# The observations of a fit with a family are the Gaussian observations of the normal approximation of the posterior
+# (finish_family()). These observations include the trend of the fit, and all predictions use this trend.
 krige_locally.gp_family_fit <- function(object, targets, how, near) {
   data <- object$data
   if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)

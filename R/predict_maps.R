@@ -18,7 +18,7 @@ predict_map <- function(object, fit, map, request, options, call = caller_env())
 
 # Values that all windows share, in a list of the arguments of predict_map(), and
 #   tiles       map_windows() of each tile
-#   file, files the file of the result, and those of the tiles
+#   file, files the file of the result, and the files of the tiles
 #   layers      the names of the layers
 #   masks       map_windows() of the mask of each tile, or NULL
 #   zones       zone_reader() of each tile, or NULL

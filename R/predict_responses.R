@@ -19,8 +19,8 @@ predict.gp_responses <- function(object, newdata = NULL, responses = NULL, se.fi
   give_back_responses(fits, points, newdata, object)
 }
 
-# The number of nearest observations from which a point is predicted; it is determined at the medians of the parameters
-# of all responses.
+# The number of nearest observations from which a point is predicted. This number is determined at the medians of the
+# parameters over all responses.
 responses_count <- function(object) {
   theta <- apply(object$theta, 1, stats::median, na.rm = TRUE)
   theta[is.na(theta)] <- 1

@@ -1,6 +1,6 @@
 # Conditioning on all observations, by products with the inverse of their covariance matrix K.
 
-# Conditioning by the Cholesky factor of K. With `local`, errors are those of predictions from the nearest observations.
+# Conditioning by the Cholesky factor of K. With `local`, errors belong to predictions from the nearest observations.
 exact_conditioning <- function(object, local) {
   less <- object$state$less
   by_factor <- function() {

@@ -1,6 +1,6 @@
-# Maps larger than memory, by fits of tables. The cells of all windows are sorted by the cells of the table and
-# predicted there, like the rows of a table of new points, so that the field of a cell is computed once. The windows
-# then read their rows.
+# Maps larger than memory, by fits of tables. The map cells of all windows are sorted by the cells of the table and
+# predicted cell by cell, like the rows of a table of new points, so that the field of a table cell is computed once.
+# The windows then read the results of their rows.
 
 # Returns f(count): the values of the next `count` cells of the windows that are not yet in `record`, as a matrix with
 # the columns that the map or its zones need. `store` has the files of these values.

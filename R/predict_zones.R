@@ -1,7 +1,7 @@
-# Means and totals over zones of a map, and the areas of exceedance in them, with their standard errors.
+# Means and totals over zones of a map, and the areas of exceedance in zones, with standard errors.
 #
 # Expected values are sums over all cells, window by window. Standard errors depend on the joint distribution of cells.
-# In a zone with more than `nodes` cells, they are estimated from two cells, drawn at random, of each rectangle of
+# In a zone with more than `nodes` cells, standard errors are estimated from two random cells in each rectangle of
 # cells. With the areas A of the rectangles in the zone, their numbers K of cells and the values f and g of the two
 # cells, the variance of the total is
 #

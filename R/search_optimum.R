@@ -81,11 +81,11 @@ roughly <- function(target, maxit) {
   target
 }
 
-# The number of starts in each group; it is larger if many parameters vary, because values at starts then predict
-# little.
+# The number of starts in each group. Groups are larger if many parameters vary, because the values at starts then are
+# poor predictors of the optima.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
-# The starts of control$starts groups with the lowest values. A start near one with a lower value is left out.
+# The starts of control$starts groups with the lowest values. A start near another start with a lower value is omitted.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   most <- target$how$control$starts * group_size(target)

@@ -1,5 +1,5 @@
-# The scale of a covariance at parameters theta: the variance of an observation, and how parameters of user-defined
-# formulas change it.
+# The scale of a covariance at parameters theta: the variance of an observation, and the changes of the covariance by
+# parameters of user-defined formulas.
 
 # Some evenly spaced rows of u, which represent all points.
 typical_sites <- function(u, max_count = 50) {
@@ -67,7 +67,8 @@ typical_parameters <- function(parameters) {
   ifelse(is.na(parameters$value), middle, parameters$value)
 }
 
-# TRUE if the variances at all sites are finite, and those of most sites positive and within a factor of a million.
+# TRUE if the variances at all sites are finite, and the variances at most sites are positive and within a factor of a
+# million.
 is_regular <- function(model, theta) {
   field <- site_variances(model, theta)
   if (length(field) < nrow(model$sites)) return(FALSE)

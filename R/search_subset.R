@@ -1,7 +1,7 @@
 # Starting values of a search on all data: the optima of subsets.
 
-# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. For many
-# observations, where a likelihood takes as long as a step of the search, a larger subset selects one start.
+# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If there are
+# many observations and a likelihood takes as long as a step of the search, a larger subset selects one start.
 start_candidates <- function(starts, target, rows) {
   if (target$too_little(subset_data(target$data, rows))) return(starts[1, , drop = FALSE])
   subset <- subset_target(target, rows, dense_settings(target$how))

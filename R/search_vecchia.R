@@ -28,7 +28,7 @@ with_settled_neighbours <- function(best, target) {
 
 # The number of observations on which a new point is conditioned: at least `m`. The number is doubled as long as twice
 # the number decreases standard errors of the field by more than 0.5 %. Noisy observations have little information, so
-# many are needed.
+# many neighbours are needed.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)

@@ -49,8 +49,8 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
   make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
-# Creates the plan from `offsets`, `lengths`, `g` or `plan`, of which the user gives one. `n` is the number of values,
-# if known. A plan that the user did not create is used for a single call, unless `keep` is TRUE.
+# Creates the plan from `offsets`, `lengths`, `g` or `plan`, exactly one of which the user gives. `n` is the number of
+# values, if known. A plan that the user did not create is used for a single call, unless `keep` is TRUE.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets
@@ -88,9 +88,9 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
 # TRUE for groups that were passed as offsets by mistake, because offsets are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
-# Refuses numbers that may be groups passed as offsets, because they would divide the values into other segments. `made`
-# is the call of the user: named offsets are accepted, and offsets in `...` were already checked. Distinct numbers below
-# n give the same segments as groups, and numbers from 0 to n cannot be groups.
+# Refuses numbers that may be groups passed as offsets, because offsets divide the values into other segments than
+# groups. `made` is the call of the user: named offsets are accepted, and offsets in `...` were already checked.
+# Distinct numbers below n give the same segments as groups, and numbers from 0 to n cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))

@@ -1,20 +1,21 @@
 # A symmetric matrix K of n rows that a formula fills and that is factored in place, K = L L', on the host or a GPU.
 #
-# dense_factor(n, backend) allocates it and returns its functions:
-#   fill(values, theta, x, noise, before)  L of values(theta, x, x) + diag(noise): 0, or the first row without a
-#                                  positive pivot; `before`, the numbers of L for the first points, if they are known
-#   factorise(matrix, noise)       likewise, of a matrix of R, which is overwritten
-#   numbers()                      of L below the diagonal, a matrix of R or of the GPU
+# dense_factor(n, backend) allocates the matrix and returns a list of functions:
+#   fill(values, theta, x, noise, before)  computes L for the matrix values(theta, x, x) + diag(noise) and returns 0, or
+#                                  the first row without a positive pivot; `before` are numbers() of L for the first
+#                                  points, if known
+#   factorise(matrix, noise)       the same for a matrix of R, which is overwritten
+#   numbers()                      the entries of L below the diagonal, a matrix of R or on the GPU
 #   diagonal(), times(b)           of L; L b
 #   solve(b, transposed)           L^-1 b, or L^-T b
-#   diagonal_of_inverse()          of K^-1
+#   diagonal_of_inverse()          the diagonal of K^-1
 #   hold(b)                        the numbers b, in the memory that holds K
-#   explain(values, theta, x, u, b)  k = values(theta, x, u) of held x and b: a list of `variance`, the column sums of
-#                                  (L^-1 k)^2, and `trend`, k' b
+#   explain(values, theta, x, u, b)  for k = values(theta, x, u) with held x and b, a list of `variance`, the column
+#                                  sums of (L^-1 k)^2, and `trend`, k' b
 #   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1, as
 #                                  invert() does. Then:
 #   inverse_diagonal(), inverse_times(b)
-#   rounding                       of an entry of L, in machine epsilons
+#   rounding                       the rounding error of an entry of L, in machine epsilons
 dense_factor <- function(n, backend = "cpu") {
   k <- factor_new(n, dense_device(n, backend))
   device <- block_device(k)
@@ -61,8 +62,8 @@ dense_device <- function(n, backend) factor_device(n, backend, first_device())
 # The backend; "cpu" if a GPU cannot factor matrices.
 dense_backend <- function(backend) if (nzchar(factor_problem(backend))) "cpu" else backend
 
-# The factor of n points on the host, extended from the factor of the first ones; or the first row without a positive
-# pivot.
+# The factor of n points on the host, extended from the factor of the first points; or the number of the first row
+# without a positive pivot.
 extended_factor <- function(before, kernel, theta, x, noise) {
   settings <- run_settings()
   first <- seq_len(nrow(before))

@@ -1,12 +1,12 @@
 # Joint distributions of new points given base points, such as observations: new points follow the base points in the
-# maximum-minimum distance ordering, and each is conditioned on its nearest base points and earlier new points
+# maximum-minimum distance ordering, and each new point is conditioned on its nearest base points and earlier new points
 # (Katzfuss, Guinness, Gong and Zilber 2020), and on a few base points farther away. With all points as neighbours the
 # distribution is exact.
 
-# `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; it may have
-# cover(), see joint_order(). `new` has u, near and the variances of the field there, which are finite. If the values of
-# the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are given its data. No two
-# new points coincide. The variances of the covariance are multiplied by `diagonal`.
+# `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and possibly
+# cover(), see joint_order(). `new` has u, near, and the variances of the field at these points, which are finite. If
+# the values of the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are given
+# its data. No two new points coincide. The variances of the covariance are multiplied by `diagonal`.
 #
 # The result has the `numbers` of the new points `chosen` and of all points on which these depend, and the `positions`
 # of these points in the order of all new points. Functions of the result are joint_values(), joint_variances_of() and

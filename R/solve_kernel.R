@@ -143,8 +143,8 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   stop_kernops("input", "{.code method = \"minres\"} does not support a preconditioner.", call = call)
 }
 
-# A preconditioner that costs little compared with the steps it saves, if entries of K are available and its diagonal is
-# positive. The search for neighbours is fast in few dimensions only.
+# A preconditioner that takes little time compared with the steps that it saves, if entries of K are available and the
+# diagonal of K is positive. The search for neighbours is fast in few dimensions only.
 automatic_preconditioner <- function(system, rank = NULL) {
   if (system$n == 0) return(NULL)
   tryCatch({

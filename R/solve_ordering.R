@@ -34,7 +34,8 @@ following_neighbours <- function(base, u, order, m, of = NULL, backend = default
 # that the column does not contain.
 joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
-# A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
+# A tree of the rows of u. The functions above accept the tree in place of u, so that the tree is built once for several
+# searches.
 search_tree <- function(u, workers = threads()) {
   kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees do not displace the tree of all observations
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)

@@ -29,12 +29,12 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 
 # The posterior of the field whose rows of U are in `factor`, a list of `weights` and `sd`. Returns a list of functions:
 #   held()                 the matrix in C++
-#   logdet(w)              log det(Q + diag(w)); NaN where it is not positive definite
+#   logdet(w)              log det(Q + diag(w)); NaN if the matrix is not positive definite
 #   solve(w, b, from, tol) (Q + diag(w))^-1 b, by iterations that start at the approximation `from`; NULL if there is no
 #                          factor
 #   product(w, x)          (Q + diag(w)) x
 # The next functions use the factor L L' at the latest w:
-#   has_factor()           whether it exists
+#   has_factor()           whether the factor exists
 #   precondition(b)        (L L')^-1 b
 #   variances()            diagonal of the inverse
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`

@@ -51,7 +51,7 @@ conditional_sets <- function(entries, order, neighbours, noise, size, device, ca
   stop_kernops("input", "A preconditioner requires a positive definite kernel matrix.", call = call)
 }
 
-# The entries of K, or those of pairs of points, as an operator of theta, x and y; on the host for a device of -1.
+# The entries of K, or of pairs of points, as an operator of theta, x and y; on the host for a device of -1.
 entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kinds <- c("theta = Pm(%d)", "x = Vi(%d)", if (pairs) "y = Vi(%d)" else "y = Vj(%d)")
   args <- sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2)))

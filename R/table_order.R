@@ -1,10 +1,11 @@
 # The ordering of a table for Vecchia's approximation, which depends on its cells alone.
 #
 # Within each cell, points are in their maximum-minimum distance ordering; the level of a point is its distance from the
-# nearest earlier point. The first `cell_heads` points of all cells are the heads of the table. They come first, in
+# nearest earlier point. The first `cell_heads` points of all cells are the heads of the table. The heads come first, in
 # their own maximum-minimum distance ordering. All other points follow by decreasing level, ties by row. The coarse part
-# of the ordering is then a maximum-minimum distance ordering of the whole table, and the fine part is one for each
-# cell; the ordering differs from the maximum-minimum distance ordering of all points along the borders of cells.
+# of the ordering is then a maximum-minimum distance ordering of the whole table, and the fine part is a maximum-minimum
+# distance ordering of each cell; the ordering differs from the maximum-minimum distance ordering of all points along
+# the borders of cells.
 
 # Sorts the file of each cell by level; returns the records of the heads in their order, and the maximum level of the
 # other points of each cell: the distance of every location within a cell from an earlier point is below this maximum.

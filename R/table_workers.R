@@ -8,9 +8,9 @@
 #   value(job, here)                the result of what start() returned, or the result of here() if the worker has died
 #   renew()                         replaces workers that have died
 
-# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same ones in each
-# step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process, and
-# the worker is replaced.
+# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same units in
+# each step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process,
+# and the worker is replaced.
 over_units <- function(units, task, ...) {
   pool <- if (length(units) > 1) worker_pool()
   if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool))

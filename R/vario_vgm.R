@@ -74,7 +74,7 @@ vgm_leaf <- function(leaf, factor) {
   c(list(row), jump)
 }
 
-# Merges all nuggets of one kind into one row, which is omitted if it is 0, unless `all`.
+# Merges all nuggets of one kind into one row, which is omitted if its sill is 0 and `all` is FALSE.
 rows_to_vgm <- function(rows, all = FALSE) {
   models <- vapply(rows, `[[`, "", "model")
   sills <- vapply(rows, `[[`, 0, "psill")

@@ -35,8 +35,9 @@ difference_space <- function(x, y) {
   list(low = low, span = span, wide = span > 0)
 }
 
-# The Fourier series of a kernel: with as few modes as a smooth kernel needs or, if this takes too many modes or too
-# long, of the smooth part of the kernel. NULL if sums over all pairs are faster.
+# The Fourier series of a kernel: the series of the whole kernel, with as few modes as a smooth kernel requires; or, if
+# this series has too many modes or takes too long, the series of the smooth part of the kernel. NULL if sums over all
+# pairs are faster.
 fastest_series <- function(kernel, space, x, y, precision) {
   torus <- kernel_torus(kernel, space, precision)
   most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
@@ -62,16 +63,17 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
 
 # Maximum number of pairs: if a series fails, more pairs are not summed instead.
 most_exact_pairs <- 1e11
-# Maximum number of cells of the grid: complex numbers, of which R's fft() makes copies.
+# Maximum number of cells of the grid: complex numbers, R's fft() copies this array.
 most_grid_cells <- 2^25
-# Seconds of one core for a pair, a pair of near points and a cell: approximate values, by which the method is chosen.
+# Approximate seconds of one core for a pair, for a pair of near points and for a cell, which are used to choose the
+# method.
 seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8
 seconds_of_cells <- 6e-7
 
-# The periods, such that each difference plus or minus a period either has a negligible kernel or lies beyond all
-# differences. There, from the span to twice the span, the kernel is multiplied by a function that falls smoothly to 0.
-# `unit` is a length over which the kernel changes.
+# The periods of the torus. They are chosen so that each difference of points plus or minus a period either has a
+# negligible kernel or is larger than all differences. There, from the span to twice the span, the kernel is multiplied
+# by a function that falls smoothly to 0. `unit` is a length over which the kernel changes.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)
   span <- space$span[wide]
@@ -107,7 +109,7 @@ torus_modes <- function(torus, fineness) {
 }
 
 # The coefficients of the Fourier series of the kernel, from its values on a grid of as many points as modes, and the
-# sum of the last ones relative to the kernel's largest value.
+# sum of the last coefficients relative to the kernel's largest value.
 fourier_series <- function(kernel, torus, modes, precision) {
   number <- lapply(modes, \(n) seq_len(n) - 1 - ifelse(seq_len(n) > n / 2, n, 0))
   axes <- Map(\(k, n, period) k / n * period, number, modes, torus$period)
