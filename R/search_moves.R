@@ -8,20 +8,21 @@ bfgs <- function(h, s, y) {
 }
 
 # Makes the information positive definite. Average information may have negative or hardly any curvature along ridges: a
-# step would then not descend, or only go along the ridge. Such directions get a small positive curvature, even if all
-# curvatures vanish: the scaled likelihood of noise does not depend on a variance if ranges are below all distances.
-# BFGS updates preserve positive definiteness.
+# step would then not descend, or only go along the ridge. The curvature of such directions is set to a small positive
+# number, even if all curvatures vanish, as when all ranges are below all distances: the field is then noise, and its
+# likelihood with a profiled scale does not depend on a single variance. BFGS updates preserve positive definiteness.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
-  # a step of one then changes the likelihood by some tenths: a larger curvature would damp steps along ridges
+  # with this curvature, a step of length one changes the log-likelihood by some tenths; a larger curvature would
+  # shorten steps along ridges
   bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1), 1e-12)
   e$vectors %*% (bends * t(e$vectors))
 }
 
-# A step that changes each parameter by at most a factor e, or exp(reach); a parameter at a bound does not leave its
-# interval. A parameter that would pass its bound stops there, and the others move to their best values given this:
-# along a ridge, points beside the ridge are far worse.
+# A step that changes each parameter by at most the factor exp(reach). A parameter that would pass its bound stops at
+# the bound, and the other parameters move to their best values given this: if only the one parameter were stopped, the
+# step would leave a ridge, beside which the likelihood is far worse.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
@@ -40,10 +41,10 @@ newton_step <- function(gradient, information, s, low, high, reach = 1) {
   move / max(1, abs(move) / reach)
 }
 
-# Raises nearly zero variances. On the log scale of the search, the derivatives with respect to such a variance are
-# nearly zero, wherever the optimum is. Variances are raised to a hundredth of the total if the derivative with respect
-# to the variance itself indicates a clear improvement, and the information shows that their logarithms are hardly
-# determined.
+# Raises nearly zero variances. On the log scale of the search, the derivative with respect to such a variance is nearly
+# zero, even if the variance is far larger at the optimum. Variances are raised to a hundredth of the total if the
+# derivative with respect to the variance itself indicates a clear improvement, and the information shows that their
+# logarithms are hardly determined.
 off_the_floor <- function(search) {
   point <- search$point
   kind <- search$some$kind
@@ -57,7 +58,7 @@ off_the_floor <- function(search) {
 }
 
 # Moves parameters to bounds: on the log scale, a variance that converges to zero, and the range of a coordinate without
-# an effect, which converges to infinity, would move more and more slowly. NULL if no parameter converges to a bound.
+# an effect, which converges to infinity, would take ever more steps. NULL if no parameter converges to a bound.
 onto_a_bound <- function(point, parameters, low, high) {
   near <- parameters$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
   far <- parameters$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)

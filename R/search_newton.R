@@ -1,9 +1,9 @@
-# Minimises like search_from(), by quasi-Newton steps (BFGS) that begin with the average information. Each iteration
-# proposes a step, accepts the first of its halvings that increases the log-likelihood, and stops when a step would
-# increase it by less than control$gain, or by less than rounding. Where states have no values (lik.R), a step is
-# accepted unless the directional derivative at its end points back. At the end, the values there and at the start are
-# estimated, and the search returns the start if it is clearly better. The result has the `information` of all free
-# parameters.
+# The same minimisation as search_from(), by quasi-Newton steps (BFGS) that begin with the average information. Each
+# iteration proposes a step, accepts the first of the halved steps that increases the log-likelihood, and stops when a
+# step would increase the log-likelihood by less than control$gain or by less than its rounding error. If states have no
+# values (lik.R), a step is accepted unless the directional derivative at its end shows that the step was far too long.
+# At the end of the search, the values at the start and at the end are estimated, and the search returns the start if
+# its value is clearly better. The result has the `information` of all free parameters.
 information_search <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   if (!begin(search)) return(list(theta = search$theta, value = Inf, convergence = 1L, iterations = 0L,
@@ -26,12 +26,14 @@ information_search <- function(theta, evaluate, model, profile, control) {
   search_result(search, iteration)
 }
 
-# The state of a search: an environment that the steps change.
-#   free, estimated  the rows of parameters that the search moves, and of all estimated ones: one scale is profiled
-#   some, low, high  the rows of moved parameters, and their bounds on the scale of the search
-#   point            the best visit() so far, with its `curvature`, and the number of BFGS steps `learnt` since then
+# The state of a search, an environment that the functions of the search change.
+#   free, estimated  the rows of the parameters that the search moves, and of all estimated parameters, which include a
+#                    profiled scale
+#   some, low, high  the rows `free` of the table of parameters, and their bounds on the scale of the search
+#   point            the best result of visit() so far, with its `curvature`, and the number `learnt` of BFGS updates of
+#                    the curvature
 #   reach            the longest step, in logarithms
-#   loss             the loss by random probes, once computed
+#   loss             the mean loss due to random probes, once computed (probe_loss())
 new_search <- function(theta, evaluate, model, profile, control) {
   parameters <- model$parameters
   estimated <- !parameters$fixed
@@ -68,7 +70,7 @@ visit <- function(search, s, below = Inf) {
        })
 }
 
-# Moves the search to a point; its information becomes the curvature.
+# Moves the search to a point, and uses the information at this point as the curvature.
 move_to <- function(search, point) {
   search$point <- point
   search$curvature <- point$curvature()

@@ -1,4 +1,5 @@
-# The steps of information_search(): propose, accept, stop. Each changes the search (search_newton.R).
+# The steps of information_search(): propose, accept, stop. Each function changes the environment `search`
+# (search_newton.R).
 
 # ---- Propose ----
 
@@ -10,14 +11,14 @@ jump_to_bound <- function(search) {
   move_if_better(search, bound)
 }
 
-# Moves to s, and returns TRUE, if the likelihood is higher there.
+# If the likelihood is higher at s, moves the search to s and returns TRUE.
 move_if_better <- function(search, s) {
   value <- search$point$state$value
   trial <- visit(search, s, value)
   isTRUE(trial$state$value < value) && move_to(search, trial)
 }
 
-# The step, the gain of the log-likelihood that it promises, and the minimum gain for which a step is taken.
+# The step, the predicted gain of the log-likelihood, and the minimum gain for which a step is taken.
 propose_step <- function(search) {
   point <- search$point
   control <- search$control
@@ -43,7 +44,8 @@ raise_parameters <- function(search) {
   move_to(search, visit(search, higher) %||% search$point)
 }
 
-# Once, draws more probes with smaller residuals, if the optimum by the present probes may be far below the true one.
+# Once, draws more probes with smaller residuals, if the optimum with the present probes may be far below the true
+# optimum.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)
@@ -58,8 +60,8 @@ refine_gradient <- function(search) {
   TRUE
 }
 
-# The mean loss of log-likelihood at an optimum by these probes, compared with the true optimum. At the end of a search,
-# the loss must be at most `allowed_loss`, and enough probes are drawn for this.
+# The mean loss of log-likelihood at an optimum of the estimate with these probes, compared with the true optimum. At
+# the end of a search, the loss must be at most `allowed_loss`, and enough probes are drawn for this.
 probe_loss <- function(search) {
   point <- search$point
   noise <- (point$state$noise() * tcrossprod(point$slope))[search$free, search$free, drop = FALSE]
@@ -70,8 +72,8 @@ most_probes <- 128
 
 # ---- Accept ----
 
-# The first of the step and its halvings that is an improvement: its `point`, NULL if there is none, how often it was
-# halved, and whether the matrix was `singular` at one of them.
+# The first of the step and its halvings that is an improvement: its `point` (NULL if there is none), how often the step
+# was halved, and whether the covariance matrix was `singular` at the end of any of these steps.
 halved_step <- function(search) {
   singular <- FALSE
   for (half in 0:4) {
@@ -84,7 +86,8 @@ halved_step <- function(search) {
   list(singular = singular)
 }
 
-# If there are no values, a step is an improvement unless the derivative at its end points back at least as steeply.
+# TRUE if a step is an improvement. If states have no values, the step is an improvement unless the directional
+# derivative at its end is at least as steep as at its start, with the opposite sign.
 improves <- function(search, trial) {
   point <- search$point
   if (trial$state$has_value) return(trial$state$value < point$state$value)
@@ -93,7 +96,7 @@ improves <- function(search, trial) {
 
 accept_step <- function(search, step) {
   point <- search$point
-  # if each likelihood takes long, whole steps along a ridge are followed by longer ones
+  # if each likelihood takes long, the maximum length of steps is increased after whole steps along a ridge
   whole <- step$half == 0 && !point$state$has_value && max(abs(search$step)) > 0.99 * search$reach
   search$reach <- if (whole) min(2 * search$reach, 4) else 1
   search$curvature <- bfgs(search$curvature, step$point$s - point$s, step$point$gradient - point$gradient)
@@ -101,8 +104,9 @@ accept_step <- function(search, step) {
   search$point <- step$point
 }
 
-# Restarts from the information, or with a sharper gradient: accumulated BFGS updates may mislead in a bent valley, and
-# a coarse gradient anywhere. FALSE if neither can be improved.
+# Restarts with the information as the curvature, because accumulated BFGS updates may be wrong in a bent valley, or
+# with smaller residuals of the gradient, because an inexact gradient may be wrong anywhere. FALSE if neither is
+# possible.
 restart <- function(search, step) {
   state <- search$point$state
   if (!(if (state$has_value) search$learnt > 0 else !step$singular && state$sharpen())) return(FALSE)
