@@ -39,7 +39,7 @@ isa <- function() {
                           i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
-# All cores, limited by OpenMP's thread limit, and to two by R CMD check.
+# The number of cores, or less: OpenMP's thread limit is respected, and under R CMD check the number is at most two.
 default_threads <- function() {
   if (is.null(the$cores)) {
     cores <- parallel::detectCores()

@@ -36,7 +36,7 @@ short_text <- function(x, max_chars = 100) {
   x
 }
 
-# Shortens quotations in messages of C++, which are in backticks; all other words are short.
+# Shortens the text in backticks in messages of C++, which quotes values of the user.
 short_quotes <- function(message) {
   parts <- strsplit(paste0(utf8(message), " "), "`", fixed = TRUE)[[1]]
   quoted <- seq_along(parts) %% 2 == 0
@@ -49,8 +49,8 @@ stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
 }
 
-# The function that the user called: the last function of this package with a caller outside the package, on the stack
-# before C++ calls R for a message.
+# The function that the user called: the last function of this package on the call stack whose caller is outside the
+# package.
 users_call <- function() {
   before <- seq_len(sys.parent() - 1)
   frames <- sys.frames()
@@ -81,7 +81,7 @@ stop_memory <- function(bytes = NA) {
 # Stops if `bytes` cannot be allocated.
 check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
 
-# Checks one of several choices; the vector of all choices, which is the default, stands for the first.
+# Checks one of several choices; the vector of all choices, which is the default, means the first choice.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
@@ -113,8 +113,8 @@ stop_further_arguments <- function(what, arguments, known = NULL, call = caller_
   ))
 }
 
-# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is the name of the method in the message.
-# Callers in other packages pass arguments with the names `ignored`, which do not change the result.
+# Stops if there are arguments in the dots of a method, such as "coef.gp". `what` is the name of the method in the
+# message. Arguments with the names `ignored` are allowed, because callers in other packages pass them.
 refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
                              ignored = character(), call = caller_env()) {
   of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
@@ -140,7 +140,7 @@ stop_formula <- function(message, position, unknown, text) {
 # Shows a window around the position in a long formula. The window is measured in display columns, because some
 # characters have two.
 caret <- function(text, position, window = 76) {
-  begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which letters begin
+  begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which characters begin
   place <- sum(begins < position)
   first <- max(1, place - 2 * window)
   letters <- strsplit(gsub("[\t\r\n]", " ", substr(text, first, place + 2 * window)), "")[[1]]
@@ -152,7 +152,7 @@ caret <- function(text, position, window = 76) {
   c(" " = paste(letters[seen], collapse = ""), " " = paste0(strrep(" ", sum(width[seen & before])), "^"))
 }
 
-# Text that C++ made from a formula.
+# Marks text that C++ created from a formula as UTF-8.
 utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 
 # The operation or reduction with the most similar name.
@@ -162,8 +162,8 @@ suggestion <- function(unknown) {
   if (!is.null(similar)) c(i = paste0("Did you mean `", similar, "`?"))
 }
 
-# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. Two
-# exchanged letters count as one change.
+# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. An exchange
+# of two letters counts as one change.
 similar_name <- function(unknown, known) {
   if (!length(known) || !nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   distance <- as.vector(utils::adist(unknown, known, ignore.case = TRUE))

@@ -1,7 +1,7 @@
 # Effects as structures of lmc(): for each level of a factor, or each time, the effects of the variables are correlated.
 # With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', the covariance of
-# the coefficients of all variables is the Kronecker product of S and B, in which the coefficients of all variables for
-# one coefficient of S are adjacent.
+# the coefficients of all variables is the Kronecker product of S and B, in which each coefficient of S has adjacent
+# rows, one for each variable.
 
 # TRUE if the leaves of a term are an effect, or an effect that is a structure of lmc().
 is_effect_term <- function(leaves) {

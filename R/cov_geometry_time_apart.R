@@ -8,7 +8,7 @@ time_apart_geometry <- utils::modifyList(space_time_geometry, list(
     space <- vapply(c(x, y), choose_coordinates, "", seq_along(dims)[-k], length(dims))
     over_range(sprintf("SqDist(%s, %s)", space[[1]], space[[2]]), p)
   },
-  # in units of the squared range, like the distance in space
+  # the squared distance in time divided by the squared range, like the distance in space
   sq_time = function(x, y, p, dims) {
     k <- match(p$time, dims) - 1L
     over_range(sprintf("Square(%s * (Elem(%s, %d) - Elem(%s, %d)))", p$speed, x, k, y, k), p)

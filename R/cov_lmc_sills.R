@@ -59,7 +59,7 @@ sills_of <- function(leaf) {
   B
 }
 
-# The model with the names of the variables.
+# Adds the names of the variables to the model.
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
   effects <- names(Filter(function(leaf) is.null(leaf$structure), added_effects(x)))
@@ -87,7 +87,8 @@ sills_by_name <- function(B, variables, name, call) {
   if (setequal(rownames(B), variables)) B[variables, variables] else B
 }
 
-# The covariance with the coordinates of each leaf: coordinates in space come first, then the columns of at_variables().
+# Adds to each leaf the columns of points that it reads: coordinates in space come first, then the columns of
+# at_variables().
 with_places <- function(x, d, call) {
   if (is.null(x$variables)) {
     stop_kernops("input", "The variables of {.fn lmc} are the responses of {.fn gp}, such as {.code cbind(a, b) ~ 1}.",

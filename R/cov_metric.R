@@ -107,7 +107,7 @@ own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {
   list(variance = scales$variance, matrix = metric, views = list())
 }
 
-# Coordinates without a metric, in units of their standard deviations.
+# The metric for coordinates without a range, in units of their standard deviations.
 unit_metric <- function(u) {
   spread <- colMeans(sweep(u, 2, colMeans(u))^2)
   diag(ifelse(spread > 0, 1 / spread, 0), ncol(u))

@@ -156,7 +156,8 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   )
 }
 
-# Free variances that multiply the whole covariance when they grow together; the first variance of a product suffices.
+# The rows of free variances whose common factor multiplies the whole covariance; of a product, only the first variance
+# is needed.
 scale_rows <- function(x, parameters) {
   fold_covariance(x, function(leaf, path) with(parameters, row[leaf == path & kind == "variance" & !fixed]),
                   function(operation, parts) {

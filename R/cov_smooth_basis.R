@@ -47,8 +47,8 @@ sample_of_values <- function(column, values, max_size = 200) {
   values[sort(unique(unlist(rows))), , drop = FALSE]
 }
 
-# The smooth that mgcv constructs, centred so that its sum over the observations is 0. `modCon = 2` applies this to t2()
-# as well. The smooths of the levels of a factor `by` share their basis.
+# The smooth that mgcv constructs, centred so that its sum over the observations is 0. With `modCon = 2`, smooths by
+# t2() are also centred. The smooths of the levels of a factor `by` share their basis.
 made_smooth <- function(column, data, call) {
   spec <- column$spec
   if (!is.null(column$by_level)) spec$by <- "NA"

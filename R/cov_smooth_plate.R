@@ -1,9 +1,9 @@
 # Thin-plate regression splines (Wood 2003) of many observations. mgcv constructs a basis, and the formula engine
 # evaluates its functions: mgcv computes the radial functions of all observations and up to 2000 knots in one thread.
-# Methods of mgcv's generics, so that constraints and scales are mgcv's.
+# These functions are methods of generics of mgcv, so that mgcv applies its constraints and scales.
 
-# The specification of a smooth, with a class whose basis the engine evaluates if there are many observations. Smooths
-# without functions free of a penalty, `m = c(2, 0)`, remain mgcv's.
+# The specification of a smooth, with a class whose basis the engine evaluates if there are many observations. mgcv
+# still evaluates smooths in which all functions are penalised, `m = c(2, 0)`.
 with_plate_functions <- function(spec, count) {
   fast <- count > few_of_plate && identical(class(spec), "tp.smooth.spec") && !isTRUE(spec$p.order[2] == 0)
   if (fast) structure(spec, class = c("kernops_plate.smooth.spec", class(spec))) else spec

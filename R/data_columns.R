@@ -18,7 +18,8 @@
 #   width      the number of columns of the points, if different from 1
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
-# The group of gp(): a formula, the name of a variable, or an expression in variables of the data.
+# The column of the argument `group` of gp(): a formula, the name of a variable, or an expression in variables of the
+# data.
 group_column <- function(group, data, call) {
   value <- within_data(group, data, call)
   if (is.null(value)) return(NULL)
@@ -159,7 +160,7 @@ new_columns <- function(parts, data, n, call) {
   columns_at_points(parts$columns, lapply(parts$columns, values_of_column, data, n, call), n)
 }
 
-# The columns of n points and of the trend that follow from the values of each of `columns`.
+# The columns of n points, and the columns of the trend, computed from the values of each element of `columns`.
 columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
     if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
@@ -246,7 +247,7 @@ separate_blocks <- function(model, u) {
   }
 }
 
-# The points u that may be correlated with some observations.
+# The numbers of the points u that may be correlated with the observations `rows`.
 seen_from <- function(object, rows, u) {
   agree <- lapply(linking_columns(object$model), function(k) u[, k] %in% object$data$u[rows, k])
   which(Reduce(`|`, agree))

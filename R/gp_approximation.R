@@ -21,8 +21,8 @@ approximation_verdict <- function(object) {
   if (all(is.na(changes))) "unknown" else verdict_by(max(changes, na.rm = TRUE))
 }
 
-# The fit that fit_of(search) returns. With `neighbours = "auto"`, the number of neighbours is doubled and the search
-# resumed until the changes are tolerable or another doubling would exceed the limit.
+# Returns fit_of(search), the fit at the end of a search. With `neighbours = "auto"`, the number of neighbours is
+# doubled and the search resumed until the changes are tolerable or another doubling would exceed the limit.
 with_enough_neighbours <- function(search, likelihood, fit_of) {
   repeat {
     fit <- fit_of(search)
@@ -111,7 +111,7 @@ enough_to_predict <- function(object, sites, count, max_count = most_neighbours)
 compared_sites <- 200
 most_neighbours <- 240L
 
-# Fits and the sites where their predictions are compared.
+# A list of fits, each with the sites where its predictions are compared.
 compared_parts <- function(object) {
   parts <- parts_of_fit(object)
   lapply(parts, function(part) {
@@ -173,7 +173,7 @@ field_moments <- function(object, sites) {
 }
 
 # Two root mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of the
-# ratios of standard errors. Sites whose standard error is 0 are observations.
+# ratios of standard errors. Sites whose standard error is 0 are at observations without noise and are omitted.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))

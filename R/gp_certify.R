@@ -186,8 +186,8 @@ new_certificate <- function(object, result, level, exact) {
 }
 
 # The largest possible differences: of the log-likelihood; of predictions, in exact standard errors, as root mean square
-# and maximum; and the interval of the relative differences of standard errors. Sites whose standard error is 0 are
-# observations, and are omitted.
+# and maximum; and the interval of the relative differences of standard errors. Sites whose standard error is 0 are at
+# observations without noise and are omitted.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low

@@ -105,13 +105,14 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
 # The functions of a fit in cross-validation: the predictive distribution of each observation given all others; the mean
-# and the variance of the observations `out` given the others; and further columns that assess the predictive
-# distribution `normal` at the observations.
+# and the variance of the observations `out` given the others; and columns of scores, from the predictive distribution
+# `normal` at the observations.
 leave_one_out <- function(object) UseMethod("leave_one_out")
 predict_fold <- function(object, out, refit) UseMethod("predict_fold")
 score_columns <- function(object, normal) UseMethod("score_columns")
 
-# The predictive distribution of all observations. Folds are predicted as set by future::plan().
+# The predictive distribution of all observations. Folds are predicted in parallel if future::plan() has several
+# processes.
 predict_folds <- function(object, folds, refit, predict = predict_fold) {
   number <- fold_numbers(folds)
   labels <- make.unique(value_labels(folds)[!duplicated(number)])
@@ -163,7 +164,7 @@ terms_of_columns <- function(object) {
 
 lapply_future <- function(x, f) {
   if (length(x) < 2 || !requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
-  # random numbers in this code have separate seeds
+  # no future.seed, because random numbers in this code have separate seeds
   with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
@@ -173,7 +174,7 @@ leave_one_out.gp <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   alone <- inverse$diagonal
   precision <- alone - rowSums(inverse$z^2)
-  # without this observation, a coefficient of the trend is undetermined
+  # if a coefficient of the trend is undetermined without this observation, the precision is 0
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
   # a new observation with the same weight has the same noise variance

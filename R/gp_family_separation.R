@@ -119,10 +119,10 @@ nonnegative_step <- function(rows, target, m, active) {
   list(m = replace(m, active, solved), active = active)
 }
 
-# TRUE if each binary observation is on its side of the fitted linear predictor, and the variance of the field is 50
-# times the variance of the latent distribution of the link: the likelihood then hardly depends on the variance of the
-# field. For cauchit, whose distribution has no variance, the variance of a normal distribution with the same quartiles
-# is used.
+# TRUE if the sign of the fitted linear predictor agrees with every binary observation, and the variance of the field is
+# at least 50 times the variance of the latent distribution of the link: the likelihood then hardly depends on the
+# variance of the field. For cauchit, whose distribution has no variance, the variance of a normal distribution with the
+# same quartiles is used.
 is_separated_by_field <- function(fit) {
   if (fit$family$density$response != "binomial") return(FALSE)
   if (all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) return(FALSE)

@@ -30,7 +30,7 @@ check_density_formula <- function(formula, parameters, link, call = caller_env()
   }
 }
 
-# Responses of each kind at which a density is checked.
+# For each kind of response, the values at which a density is checked.
 checked_responses <- list(
   real = c(-2, -0.5, 0.3, 3), positive = c(0.1, 0.6, 1, 5), nonnegative = c(0, 0.1, 0.6, 5), count = c(0, 1, 2, 12),
   positive_count = c(1, 2, 12), share = c(0.05, 0.3, 0.9), binomial = c(0, 0.4, 1)

@@ -34,7 +34,7 @@ penalty_deviance <- function(penalty, theta) {
   list(value = sum(v * slope), gradient = 2 * slope, bend = 2 * penalty$matrix)
 }
 
-# The problem, its likelihood and its search at the estimated variances of the smooths.
+# The problem, the likelihood and the result of the search at the estimated variances of the smooths.
 with_noise_field <- function(problem, likelihood, search, how, estimate, call, most = 30, tol = 0.01) {
   penalty <- problem$outer$penalty
   if (is.null(penalty) || estimate == "none") {

@@ -1,4 +1,4 @@
-# Panels of the field: a curve, a map, or points where the trend needs other variables; and maps at new data.
+# Panels of the field: a curve, a map, or points if the trend requires other variables; and maps at new data.
 
 # A list of panels for each name in `panel_names`: one for each variable of lmc().
 field_panels <- function(x, panel_names, n, level, mask, newdata, call) {

@@ -44,7 +44,7 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
   before
 }
 
-# The arguments of plot() that open_panel() takes.
+# The arguments of plot() that open_panel() accepts.
 arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis", "cex.lab",
                         "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "xaxs",
                         "yaxs")

@@ -1,4 +1,4 @@
-# The search of gp_propose(): candidates that fill the box, and quasi-Newton steps from the best of them.
+# The search of gp_propose(): candidates that fill the box, and quasi-Newton steps from the best candidates.
 
 # The best point that the search finds, as a matrix with one row. `leaders` are observed points that are likely to be
 # near the best point.

@@ -28,7 +28,7 @@ keops_source <- function(op, rows = 1e5, columns = 1e5, device = NULL) {
   paste0("// ", recipe$words, "\n// ", recipe$reason, "\n", text)
 }
 
-# The kernels of all reductions of an operator, each with its reason.
+# The kernels for all reductions of an operator, with the reason for each choice.
 choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e5)) {
   cuda_recipes(from$live_kernel(), from$settings(), gpu, extent)
 }

@@ -147,7 +147,7 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# ifelse() converts its condition to logical first.
+# Called by ifelse(), which first converts its condition to logical.
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)
@@ -188,7 +188,7 @@ asked_by <- function(frame, generic) {
 
 name_of_frame <- function(frame) rlang::call_name(rlang::frame_call(frame) %||% quote(none())) %||% ""
 
-# ---- RSpectra, by products
+# ---- Eigenvalues by RSpectra, from products with the matrix
 
 products <- function(K, call = caller_env()) {
   check_has_data(K, call)

@@ -191,7 +191,7 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), with_index(others, .Generic)))
 })
 
-# The index is the unnamed argument, unless an argument is named `index`.
+# Gives the name `index` to an unnamed argument, unless an argument already has this name.
 with_index <- function(others, generic) {
   nameless <- which(!nzchar(rlang::names2(others)))
   if (length(nameless) > if ("index" %in% names(others)) 0 else 1) {

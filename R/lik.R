@@ -1,10 +1,11 @@
 # The contract of a likelihood: searches, fits and posterior draws use only these functions of a likelihood.
 #
-# A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
-# and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required. The
-# default of an optional argument is the answer of a likelihood without the feature, so that callers need not test for
-# the feature. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and lik_laplace_vecchia.R implement
-# the contract; likelihood_for() chooses a likelihood by the method of a fit.
+# A likelihood is a list of functions, the arguments of new_likelihood(). The function evaluate() of a likelihood
+# returns the state at parameters theta; the functions of a state are the arguments of new_state(). Arguments without a
+# default are required. The defaults of optional arguments are right for a likelihood without the feature, so that
+# callers need not test whether a likelihood has the feature. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R,
+# lik_laplace.R and lik_laplace_vecchia.R implement the contract; likelihood_for() chooses a likelihood by the method of
+# a fit.
 
 # evaluate(theta, profile, search)  the state at theta. With `profile`, the value is the minimum over all common factors
 #                of the variances. With `search`, the state has derivatives, but no value if the value costs more than a
@@ -24,7 +25,8 @@
 #   outdated(theta)        whether other points are the nearest ones at theta
 #   regroup(theta)         takes the nearest points at theta as neighbours
 #   double()               doubles the number of neighbours
-#   doubled(theta, state)  changes of the state by twice as many neighbours (lik_doubled.R); NULL if there are no more
+#   doubled(theta, state)  the changes of the state if the number of neighbours is doubled (lik_doubled.R); NULL if
+#                there are no more neighbours
 #   kept_neighbours(theta) the description of the neighbours that a fit keeps
 #   sets()                 the current conditioning sets
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,

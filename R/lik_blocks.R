@@ -47,7 +47,7 @@ block_trend <- function(root, names) {
 }
 
 sums_of_units <- function(blocks, units, kind, theta, count, derivatives) {
-  # the elements of `blocks` that a worker needs
+  # keeps only the elements of `blocks` that a worker needs
   blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend,
                  kept = length(units) <= most_kept_units())
   parts <- over_units(units, sums_of_unit, blocks, kind, theta, count, derivatives)

@@ -94,8 +94,8 @@ first_tolerance <- function(system, precond, b, problem) {
   max(1e-8, min(1e-4, needed[needed > 0], na.rm = TRUE))
 }
 
-# TRUE if the error of the solver is below 0.05 in the log-likelihood, a hundredth of variances, and 0.03 standard
-# errors of predictions.
+# TRUE if the error of the solver is below 0.05 in the log-likelihood, below 1 % in variances, and below 0.03 standard
+# errors in predictions.
 is_precise <- function(bounds, problem) {
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- diag(left$upper - left$lower)

@@ -31,8 +31,8 @@ sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns `entries`, in the cheapest form. A dense factor of up to `dense_coefficients`
 # takes milliseconds; an operation of a sparse factor takes about `sparse_cost` times as long as an operation of a dense
-# factor. By measurement, a sparse factor with `most_operations` takes some seconds, as long as the products for
-# conjugate gradients.
+# factor. In measurements, a sparse factor with `most_operations` operations took some seconds, as long as conjugate
+# gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
@@ -66,7 +66,7 @@ joint_by_root <- function(root, p) {
        determined = function(rows) sum(1 - diag(chol2inv(root))[p + rows]))
 }
 
-# The rows of x, or the elements of x, after the first p.
+# The rows of a matrix x, or the elements of a vector x, after the first p.
 rows_behind <- function(x, p) {
   rows <- p + seq_len(NROW(x) - p)
   if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]

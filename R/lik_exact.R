@@ -1,4 +1,4 @@
-# The exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
+# The exact likelihood by a Cholesky factor of the covariance matrix. All evaluations use the same memory.
 
 # `before`: the factor of the first observations, if all evaluations use the parameters of this factor; otherwise NULL.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
@@ -187,7 +187,7 @@ with_nugget <- function(derivatives, b, data, model) {
   derivatives
 }
 
-# The noise variance of each observation: the nugget over its weight, and the known noise.
+# The noise variance of each observation: the nugget divided by the weight, plus the known noise.
 noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }

@@ -1,8 +1,8 @@
-# How observations y depend on the linear predictor eta: families are rows of a table.
+# Families define the distribution of observations y given the linear predictor eta. A family is a row of a table.
 #
 # A row, family_row(), has the log density of an observation as a formula of keops_kernel() in y, eta, w (its prior
-# weight) and the parameters of the family. Derivatives come from the formula. Density and derivatives of all
-# observations are one call of a compiled formula, a map over rows.
+# weight) and the parameters of the family. Derivatives come from the formula. A single call of a compiled formula, a
+# map over rows, computes the density and the derivatives for all observations.
 #
 # formula   the log density, one string or one for each link. A formula without w is multiplied by w
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the

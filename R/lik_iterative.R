@@ -144,8 +144,8 @@ expected_rounding <- function(data, model, theta, precision) {
   rounding_loss(mean(given_others$prior), length(data$y) * inverse, precision)
 }
 
-# For some observations: the variances of the field, of the field given the nearest other observations, and of the
-# noise. `field_sites` are the observations with the columns that the covariance of the field reads.
+# For a sample of observations: the variances of the field, of the field given the nearest other observations, and of
+# the noise. `field_sites` are the observations with the columns that the covariance of the field reads.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
   some <- spaced_rows(n, sample)

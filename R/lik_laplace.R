@@ -1,10 +1,11 @@
-# The Laplace approximation for observations of a family (gp_family.R): the density of y, the process integrated out.
+# The Laplace approximation for observations of a family (gp_family.R): the density of y, with the process integrated
+# out.
 #
 # With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density at the mode,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(I + K W)
 # (Rasmussen and Williams 2006, 3.32), where det(I + KW) = det(K + W^-1) det W for positive W. The factor of K + W^-1 is
-# the factor of I + W^1/2 K W^1/2 with its rows scaled, and so is as accurate, however small W is. lik_laplace_dense.R
-# treats W with negative entries.
+# the factor of I + W^1/2 K W^1/2 with scaled rows, so its relative accuracy is the same, even if W is very small.
+# lik_laplace_dense.R treats W with negative entries.
 #
 # The search is for the parameters of the covariance, the parameters of the family and the coefficients of the trend:
 # `model` is the covariance model with more rows of parameters, and `field`, the covariance model itself

@@ -41,9 +41,10 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h, the
 # `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is singular. The last
-# call of newton() is at the mode. Near the mode, each slope must be at most `decrease` times the previous one, down to
-# the last digits. Large counts have large rounding errors: the search stops when the slope is within the rounding error
-# of its terms, and takes whole steps when their gain is within the rounding error of the density.
+# call of newton() is at the mode. Near the mode, each slope must be at most `decrease` times the previous one, until
+# the slope is about as small as rounding errors. Rounding errors are large for large counts. Therefore the search stops
+# when the slope is within the rounding error of its terms, and does not halve steps whose gain is within the rounding
+# error of the density.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
@@ -64,7 +65,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
     rounding <- value_rounding(state$terms)
     converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
       (slope <= 1e-10 * size && slope >= decrease * before)
-    # for a process without variance, one step determines k
+    # for a process without variance, the start is already the mode, but one step is needed to determine k
     if (converged && (iteration > 1 || any(state$k != 0))) break
     before <- slope
     for (half in 0:40) {

@@ -1,7 +1,7 @@
-# The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): its
-# precision Q = U' U is sparse, and so is that of the posterior, Q + D, with a diagonal D.
+# The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): the
+# precision Q = U' U of the field and the precision Q + D of the posterior, with a diagonal D, are both sparse.
 #
-# Observations at one place share its value of the field; each observation has a separate nugget. With the second
+# Observations at one place have the same value of the field; each observation has a separate nugget. With the second
 # derivatives W of the log densities of observations, D sums W / (1 + nugget W) over the observations of a place.
 
 # The places of observations: their coordinates u, and `of`, the number of the place of each observation.
@@ -11,8 +11,8 @@ field_places <- function(u, model) {
   list(u = u[first, , drop = FALSE], of = match(keys, keys[first]))
 }
 
-# Places in their order, the neighbours of each, `of`, the position of each observation's place, and the operators of
-# the covariance. `parts` of latent_parts() may have effects. pattern() returns the pattern of the factor.
+# The ordered places, the neighbours of each place, `of`, the position of the place of each observation, and the
+# operators of the covariance. `parts` of latent_parts() may have effects. pattern() returns the pattern of the factor.
 latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = theta) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
   sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
@@ -81,7 +81,7 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta
   ))
 }
 
-# The functions of latent_system() about observations of the places.
+# The functions of latent_system() that relate observations and places.
 observed_places <- function(sets) {
   alone <- length(sets$of) == nrow(sets$points)
   back <- order(sets$of)

@@ -1,5 +1,5 @@
-# Forms z' f(A) z of a symmetric matrix A that is known by its products, with their derivatives with respect to A, by
-# the method of Lanczos.
+# Forms z' f(A) z of a symmetric matrix A for which only products are available, and the derivatives of the forms with
+# respect to A, by the method of Lanczos.
 #
 # With an orthonormal basis V of the Krylov space of z, V' A V = Y diag(t) Y' and the first row y of Y, the form is
 # |z|^2 sum(y^2 f(t)). By the derivative of functions of matrices (Higham 2008, 3.11), a change dA changes the form by
@@ -7,7 +7,7 @@
 # The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
 # signs * w' dA w over some columns w, the `directions`.
 #
-# Errors of later products matter less: the error of product(x, loose) may be `loose` times as large as that of the
+# Errors of later products matter less: the error of product(x, loose) may be `loose` times as large as the error of the
 # first product (Simoncini and Szyld 2003).
 
 # A function f as a list of its `value` and its divided `difference`.
@@ -80,7 +80,7 @@ krylov_basis <- function(product, x, solved, max_steps = 300) {
   }
 }
 
-# The Krylov space of a column ends before the first 0 in `below`.
+# The part of the basis of a column before the first 0 in `below`, where the Krylov space ends.
 krylov_run <- function(vectors, size, diagonal, below) {
   count <- apply(below, 2, function(b) match(0, b, nomatch = length(b)))
   list(

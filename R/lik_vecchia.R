@@ -57,7 +57,8 @@ neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 e
 }
 
 # The trend as an orthonormal matrix times r, the coefficients of the response in this matrix, and the residual of the
-# response. Products of whitened columns do not cancel if the trend is orthonormal and the response is orthogonal to it.
+# response. Inner products of whitened columns have little cancellation if the trend is orthonormal and the response is
+# orthogonal to it.
 orthonormal_trend <- function(data) {
   if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
   timed("trend", recalled("trend", data[c("x", "y", "constant")], function() {

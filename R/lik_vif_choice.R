@@ -1,6 +1,7 @@
-# The choice between Vecchia's approximation, its number of neighbours, and VIF, for fits with `method = "auto"`.
+# For fits with `method = "auto"`, the choice between Vecchia's approximation and VIF, and of the number of neighbours.
 
-# The likelihood for how$method "vecchia"; with how$compared, suited_settings() makes the choice.
+# The likelihood for how$method "vecchia"; with how$compared, suited_settings() chooses between Vecchia's approximation
+# and VIF.
 neighbour_likelihood <- function(data, model, how) {
   current <- likelihood_by_neighbours(data, model, how)
   if (!isTRUE(how$compared)) return(current)

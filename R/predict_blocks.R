@@ -33,7 +33,7 @@ fit_for_tasks <- function(object) {
   object
 }
 
-# Points at some of the first observations of the ordering, `rows` of the heads.
+# New points at the locations of some heads of the table, the `rows` of the records of heads.
 points_of_heads <- function(object, rows) {
   data <- data_of_records(object$blocks$heads[rows, , drop = FALSE])
   list(u = data$u, x = data$x, offset = 0 * data$y, complete = rep(TRUE, length(rows)), fitted = FALSE)

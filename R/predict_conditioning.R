@@ -61,8 +61,8 @@ by_neighbours <- function(object) {
   if (predicts_by_cells(object)) cells_conditioning(object) else joint_conditioning(object)
 }
 
-# Matheron's rule: a draw from the model at observations and points, plus the kriging prediction of the differences
-# between the data and the draw.
+# Draws by Matheron's rule: a draw from the model at observations and points, plus the kriging prediction of the
+# differences between the data and the draw.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {
   targets <- targets_of(object, points)
   u <- seen_points(object$data)

@@ -12,7 +12,7 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   predicted(object, object$fit, newdata, request)
 }
 
-# Calls f(fit, rows) at the parameters of each draw, once for the `rows` of equal draws.
+# Calls f(fit, rows) for each distinct draw of the parameters; `rows` are the numbers of all draws that are equal to it.
 for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)

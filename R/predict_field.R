@@ -68,14 +68,14 @@ fitted_system <- function(object) {
   c(system, list(field = field))
 }
 
-# The system with the observations: their weights, which may be negative, and positive weights close to these,
-# `positive`; `trend` has the columns x of the observations at the locations of the field.
+# The system with the observations: their weights, which may be negative, and `positive`, positive weights that are
+# close to these weights; `trend` has the columns x of the observations at the locations of the field.
 given_observations <- function(system, sets, weight, x, positive = weight) {
   system <- c(system, list(sets = sets, weight = weight, positive = positive))
   c(system, list(trend = once(function() smoothed(system, x))))
 }
 
-# The same system for Gaussian observations; NULL if the field has no factor.
+# The system with the observations of a Gaussian fit; NULL if the field has no factor.
 gaussian_system <- function(object) {
   data <- object$data
   field <- replace(object$model, "nugget", list(integer()))
@@ -111,9 +111,9 @@ has_latent_field.default <- function(object) {
 }
 
 # With more than `few_latent` observations, the factor of the field has up to 25 neighbours and takes about as long as
-# the fit: standard errors are 0.4 % too small on average (with 20 neighbours, 1 %). New points have twice as many
-# neighbours as an observation of the fit. If there are more than `most_latent` observations, predictions are computed
-# cell by cell (predict_by_cells.R).
+# the fit: with these neighbours, standard errors are 0.4 % too small on average (with 20 neighbours, 1 % too small).
+# New points have twice as many neighbours as an observation of the fit. If there are more than `most_latent`
+# observations, predictions are computed cell by cell (predict_by_cells.R).
 few_latent <- 2e4
 most_of_field <- 25L
 most_latent <- 5e5

@@ -72,7 +72,8 @@ by_tiles <- function(object, base, targets, places, f) {
   do.call(rbind, parts)[order(unlist(tiles)), , drop = FALSE]
 }
 
-# The rows of u in tiles of at most `size` near points, each in ascending order: halves along the longest side.
+# Divides the rows of u into tiles of at most `size` points that are near each other, by repeated halving along the
+# longest side; the rows of a tile are in ascending order.
 tiles_of <- function(u, size, rows = seq_len(nrow(u))) {
   if (length(rows) <= max(1, size)) return(list(rows))
   side <- which.max(apply(u[rows, , drop = FALSE], 2, function(x) diff(range(x))))
@@ -155,7 +156,7 @@ joint_places <- function(object, base, u, posterior = NULL) {
   list(count = max(1, length(first) + max(0, entries$new)), part = part, of = of, entries = entries)
 }
 
-# The points of each target, by their numbers `points`, in a column, and their weights.
+# The numbers `points` of the points of each target in a column, and the weights of these points.
 terms_of_targets <- function(targets, points) {
   size <- tabulate(targets$of, targets$n)
   which <- matrix(0L, max(size, 1L), targets$n)

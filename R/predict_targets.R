@@ -24,7 +24,7 @@ some_targets <- function(targets, rows) {
 # TRUE if each target is one point.
 are_points <- function(targets) length(targets$of) == targets$n && all(targets$weight == 1)
 
-# The weighted means over the points of each target, of the rows of x.
+# The weighted means of the rows of x over the points of each target.
 gathered <- function(x, targets) {
   if (are_points(targets)) return(x)
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))

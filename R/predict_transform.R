@@ -45,7 +45,7 @@ transformed <- function(parts, lambda) {
   c(replace(parts, "y", list(boxcox(parts$y, lambda))), list(response = parts$y, jacobian = jacobian))
 }
 
-# The mean of the response at new points, unbiased. Let v be the variance of the transformed response minus the variance
+# The unbiased mean of the response at new points. Let v be the variance of the transformed response minus the variance
 # of its prediction, both over all fields: the mean of back(fit + sqrt(v) Z) over normal Z is then unbiased for the
 # response (for lambda = 0: Cressie 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
 back_mean <- function(fit, variance, lagrange, lambda) {

@@ -43,7 +43,7 @@ predictor.predictive <- function(x) mean(x)
 
 merge_parts.predictive <- function(x, mixture) mixture
 
-# Draws by inversion of the distribution function.
+# Draws by inversion of the distribution function, the default method.
 draw.predictive <- function(x, count) {
   n <- length(mean(x))
   matrix(vapply(seq_len(count), function(k) quantile(x, stats::runif(n)), numeric(n)), n)

@@ -37,7 +37,7 @@ at_bound <- function(p, theta) {
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# The largest change of a log-likelihood by rounding without a warning.
+# The largest change of a log-likelihood due to rounding for which there is no warning.
 allowed_rounding <- 0.5
 
 # Warns about estimates that fit the observations but are useless for predictions between the observations.
@@ -191,7 +191,7 @@ for_nearest <- function(model, u, test, count = 200) {
 # For points x of the points y: the variance of the field, and the smallest semivariance with another point.
 nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
-  # CPU cores take less time than compiling a GPU kernel that runs once
+  # uses the CPU, which takes less time than compiling a GPU kernel that runs once
   least <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   input <- list(theta = model$parameters$value, x = x, y = y)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),

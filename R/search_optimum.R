@@ -85,7 +85,8 @@ roughly <- function(target, maxit) {
 # poor predictors of the optima.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
-# The starts of control$starts groups with the lowest values. A start near another start with a lower value is omitted.
+# The starts with the lowest values, enough for control$starts groups. A start near another start with a lower value is
+# omitted.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   most <- target$how$control$starts * group_size(target)
@@ -205,8 +206,8 @@ restarts_around <- function(best, target, count = 6) {
   }))
 }
 
-# Lines, each a matrix with rows of theta: the ranges of a part longer and shorter, more and less nugget, other angles,
-# and parameters of user-defined formulas up and down.
+# Lines, each a matrix with rows of theta: along a line, the ranges of one part are longer and shorter, the nugget is
+# larger and smaller, an angle varies, or a parameter of a user-defined formula increases and decreases.
 lines_through <- function(theta, model) {
   parameters <- model$parameters
   free <- !parameters$fixed

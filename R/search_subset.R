@@ -1,4 +1,4 @@
-# Starting values of a search on all data: the optima of subsets.
+# The optima of subsets, as starting values of a search with all data.
 
 # A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If there are
 # many observations and a likelihood takes as long as a step of the search, a larger subset selects one start.

@@ -34,7 +34,7 @@ rows_of_data <- function(data, rows) {
 subset_data <- function(data, rows) {
   data <- rows_of_data(data, rows)
   data$logdet_xx <- 0
-  # a level of a factor may not occur in the subset
+  # drops columns of the trend that are dependent, because a level of a factor may be absent from the subset
   columns <- independent_columns(rbind(data$x, data$within$x))
   data$x <- data$x[, columns, drop = FALSE]
   if (!is.null(data$within)) data$within$x <- data$within$x[, columns, drop = FALSE]

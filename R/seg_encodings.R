@@ -26,7 +26,7 @@ as_difference <- function(x) {
   })
 }
 
-# Encodes strings by their numbers in sorted order.
+# Encodes strings by their ranks in sorted order.
 as_codes <- function(x) {
   levels <- sort_keys(unique(x[!is.na(x)]))
   encoding(list(bare(x, match(x, levels))), \(results) with_class_of(bare(results[[1]], levels[results[[1]]]), x))
@@ -56,7 +56,7 @@ run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", 
   `attributes<-`(replace(unclass(result), none, value), attributes(result))
 }
 
-# One value in the class of x, in the form in which values of x are stored.
+# Checks that a value has the class of x, and returns the value in the form in which values of x are stored.
 check_like <- function(value, x, name, call) {
   class <- class_of_values(x)
   stored <- if (length(value) == 1 && is.atomic(value)) stored_like(value, x, class)

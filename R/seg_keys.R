@@ -16,7 +16,7 @@ group_numbers <- function(g, sort, call) {
   numbers[c("input", "base", "span", "rows", "count", "names")]
 }
 
-# Groups that already have numbers from 1.
+# The groups in the form of group_numbers(), if they are already numbered from 1.
 numbered_groups <- function(numbers, count, names = NULL) {
   list(input = numbers, base = 1L, span = count, rows = NULL, count = count, names = names)
 }
@@ -123,7 +123,7 @@ key_names <- function(keys) {
   if (is.null(names) || anyDuplicated(names)) value_labels(keys) else names
 }
 
-# The keys at `places`; also of class integer64 if 'bit64' is not loaded, and of several vectors.
+# The keys at `places`. Keys may have class integer64 even if 'bit64' is not loaded, and may consist of several vectors.
 take_keys <- function(keys, places) {
   if (is.data.frame(keys)) return(`rownames<-`(keys[places, , drop = FALSE], NULL))
   if (is.list(keys)) return(lapply(keys, take_keys, places))

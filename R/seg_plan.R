@@ -89,8 +89,9 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
 # Refuses numbers that may be groups passed as offsets, because offsets divide the values into other segments than
-# groups. `made` is the call of the user: named offsets are accepted, and offsets in `...` were already checked.
-# Distinct numbers below n give the same segments as groups, and numbers from 0 to n cannot be groups.
+# groups. `made` is the call of the user: named offsets are accepted, and offsets in `...` were already checked. There
+# is no error for distinct numbers below n, which give the same segments as groups and as offsets, and for numbers from
+# 0 to n, which cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))

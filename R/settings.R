@@ -54,7 +54,7 @@ segment_settings <- function(backend, stay, ...) {
                tile = segment_tile(), ...)
 }
 
-# Functions that stop if an option, or its environment variable, is invalid.
+# For each setting, a function that stops if the option or the environment variable is invalid.
 setting_checks <- list(
   \() threads(), \() isa(), \() check_device(NULL), \() check_precision(precisions, precisions),
   \() check_backend(c("auto", "cpu", "cuda"))

@@ -5,8 +5,9 @@
 
 # `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and possibly
 # cover(), see joint_order(). `new` has u, near, and the variances of the field at these points, which are finite. If
-# the values of the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are given
-# its data. No two new points coincide. The variances of the covariance are multiplied by `diagonal`.
+# the values of the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are
+# conditioned on the data of this posterior. No two new points coincide. The variances of the covariance are multiplied
+# by `diagonal`.
 #
 # The result has the `numbers` of the new points `chosen` and of all points on which these depend, and the `positions`
 # of these points in the order of all new points. Functions of the result are joint_values(), joint_variances_of() and

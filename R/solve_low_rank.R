@@ -13,7 +13,7 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, candidates = m
   pivots(system, diagonal, rank, tol)
 }
 
-# The decomposition with all points as candidates, and the chosen pivots.
+# The pivoted Cholesky decomposition with all points as candidates, and the chosen pivots.
 pivots <- function(system, diagonal, rank, tol) {
   if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space

@@ -1,7 +1,7 @@
 # Conditional distributions of points given their neighbours, which are the rows of sparse inverse Cholesky factors of
 # covariance matrices. A set is a point with its neighbours.
 
-# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) points. Returns a
+# Stores ordered points with their noise and values, and the neighbours of the last ncol(neighbours) points. Returns a
 # function whose value is a copy in C++. The copy is kept between evaluations of the likelihood, so that a GPU copies
 # the points once.
 hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),

@@ -51,5 +51,5 @@ zeros_like <- function(space, x) space$axpby(0, x, 0, space$copy(x))
 
 norms <- function(space, x) sqrt(space$dots(x, x))
 
-# Copies x to a float64 gpu_matrix that shares no memory with x.
+# A copy of x as a float64 gpu_matrix that shares no memory with x.
 gpu_doubles <- function(x, device) block_copy(numbers_of(x), device)

@@ -2,8 +2,8 @@
 # on memory or workers, so that sums over cells are bit-identical. Cells are numbered in the order of the leaves of the
 # tree, so that cells with close numbers are near each other.
 
-# The approximate number of rows of a cell, and the number of first points of its ordering that may be neighbours in all
-# cells.
+# The approximate number of rows of a cell, and the number of heads of each cell, which are the first points of its
+# ordering and may be neighbours in all cells.
 cell_rows <- 65536
 cell_heads <- 1024
 

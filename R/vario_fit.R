@@ -110,7 +110,7 @@ model_semivariance <- function(model, lags) {
   }
 }
 
-# The best result of searches from all starts.
+# The best result of least-squares searches from all starts.
 least_squares <- function(model, starts, value) {
   p <- model$parameters
   free <- !p$fixed

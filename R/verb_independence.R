@@ -164,8 +164,8 @@ centred_means <- function(pair, outer, factors, backend) {
   list(products = c(mean(all[, 1]) / n, products), squares = colMeans(all[, 2:3]) / n)
 }
 
-# mean(A B) for each permutation, from the stored matrix B and from blocks of columns of A, the formula `a`. `b` is the
-# formula of an entry of B as a function of x and p.
+# The means mean(A B) for each permutation, from the stored matrix B and from blocks of columns of A, whose entries have
+# the formula `a`. `b` is the formula of an entry of B as a function of x and p.
 stored_means <- function(pair, a, b, shifted, factors) {
   if (ncol(pair$orders) < 2) return(NULL)
   n <- nrow(pair$x)
@@ -185,8 +185,8 @@ stored_means <- function(pair, a, b, shifted, factors) {
 }
 most_stored <- 5000 # the maximum number of observations for which B is stored
 
-# mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector, for which
-# each coordinate of y has 64 columns.
+# The means mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector,
+# for which each coordinate of y has 64 columns.
 permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   further <- seq_len(ncol(pair$orders))[-1]
   d <- seq_len(ncol(pair$y))

@@ -61,9 +61,9 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   }
 }
 
-# Maximum number of pairs: if a series fails, more pairs are not summed instead.
+# The maximum number of pairs that are summed directly if a series fails.
 most_exact_pairs <- 1e11
-# Maximum number of cells of the grid: complex numbers, R's fft() copies this array.
+# The maximum number of cells of the grid, an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
 # Approximate seconds of one core for a pair, for a pair of near points and for a cell, which are used to choose the
 # method.
@@ -126,7 +126,7 @@ fourier_series <- function(kernel, torus, modes, precision) {
        tail = sum(abs(coefficients[outer_modes])) / torus$top, seconds = seconds_of_cells * prod(2 * modes))
 }
 
-# A function that falls from 1 at 0 to 0 at 1 as the normal distribution function does, up to `precision`.
+# A smooth step: a scaled normal distribution function, which decreases from 1 at t = 0 to 0 at t = 1 up to `precision`.
 smooth_step <- function(t, precision) stats::pnorm((1 - 2 * t) * stats::qnorm(precision, lower.tail = FALSE))
 
 # Sums of a Fourier series: values on the grid, multiplied by the coefficients, at the points of x.

@@ -71,8 +71,8 @@ tree_neighbours <- function(x, y, k, backend) {
   points_knn(search_tree(x), y, k, neighbour_settings(threads(), backend))
 }
 
-# Searches all pairs. A point without `y` that has more than k duplicates may not be in its own list, which then loses
-# its last neighbour.
+# Searches all pairs. If there is no `y`, each point must be removed from its own list of neighbours. A point with more
+# than k duplicates may be absent from its list, so the last neighbour is removed instead.
 panel_neighbours <- function(x, y, k, backend) {
   size <- max(column_sizes(x), if (!is.null(y)) column_sizes(y))
   if (size > 0 && abs(log2(size)) > 300) { # squares would be 0 or infinite
@@ -97,9 +97,9 @@ panel_neighbours <- function(x, y, k, backend) {
   list(index = index, distance = sqrt(square))
 }
 
-# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster from a number of points
-# that depends on d, and for more than a few queries. The measurements were of normally distributed points; trees are
-# faster for points near a line or a surface.
+# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster if there are more than
+# a few queries and if the number of points exceeds a limit that depends on d. The limits were measured with normally
+# distributed points; trees are faster for points near a line or a surface.
 faster_search <- function(n, d, m) {
   least <- c(0, 0, 0, 0, 0, 2e4, 5e4, 1e5, 4e5, 2e6)
   if (m >= 100 && d <= length(least) && n >= least[[d]]) "tree" else "panels"

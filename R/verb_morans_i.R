@@ -86,8 +86,9 @@ morans_deviations <- function(values, n, call = caller_env()) {
   z / max(abs(z))
 }
 
-# Returns functions of vectors v, the columns of a matrix: the product of the weights and v or, with `times` = 2, of the
-# squared weights and v. Distances are in units of the points, because I does not depend on the scale of weights.
+# Returns functions of a matrix with columns v: the product of the matrix of weights and v or, with `times` = 2, the
+# product of the matrix of squared weights and v. Distances are in units of the points, because I does not depend on the
+# scale of weights.
 pair_weights <- function(x, power, backend, call = caller_env()) {
   if (power == 0) stop_equal_weights(call)
   check_distinct(x, call)

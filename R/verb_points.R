@@ -1,4 +1,5 @@
-# The verbs: functions for tasks rather than formulas. The contract of the files verb_*.R:
+# The verbs are functions for tasks such as clustering or density estimation, rather than for formulas. The contract of
+# the files verb_*.R:
 #
 # - A verb checks its arguments with the functions of this file, so that all verbs refuse the same input: missing and
 #   infinite coordinates, no points, different numbers of coordinates.
