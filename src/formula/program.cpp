@@ -1,5 +1,5 @@
-// Compiles a formula and its declarations to a Program: the final reduction, and the reductions that must be computed
-// first.
+// Compiles a formula and its declarations to a Program: the reduction that is the result, and the reductions that must
+// be computed before it.
 #include "formula/program.h"
 
 #include "formula/build.h"
@@ -13,7 +13,8 @@
 namespace kernops {
 namespace {
 
-// The full name of a reduction: `Sum` and `sum_reduction` mean Sum_Reduction; empty for names that are not reductions.
+// Returns the full name of a reduction: `Sum` and `sum_reduction` mean Sum_Reduction. The result is empty if the name
+// is not that of a reduction.
 std::string reduction_meant(const std::string& name) {
   if (find_reduction(name, false) >= 0 || find_reduction(name, true) >= 0) return name + "_Reduction";
   return name.find("_reduction") != name.npos ? name : "";
@@ -77,7 +78,8 @@ class Compiler {
                        e.position);
   }
 
-  // Grad(reduction, v, e): a sum over the axis that v does not have; over both axes for a parameter.
+  // Differentiates a reduction: Grad(reduction, v, e) is a sum over the axis that v does not have or, if v is a
+  // parameter, over both axes.
   Reduction gradient_of(const Expr& e) {
     if (e.args.size() != 3)
       throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
@@ -93,7 +95,7 @@ class Compiler {
                               : inner.axes() == axis_j ? " for each j"
                                                        : ""),
                          e.args[2].position);
-    // the incoming gradient has the shape of the result; the gradient has the shape of its variable
+    // the incoming gradient has the matrix shape of the result, and the gradient that of its variable
     if (e.args[0].text == "Grad")
       for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });
