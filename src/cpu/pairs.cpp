@@ -38,7 +38,7 @@ class Schedule {
     return sum;
   }
 
-  // What a thread sees of the schedule. Only the first thread may call functions of the caller, such as keep_going().
+  // The units of one thread. Only the first thread may call functions of the caller, such as keep_going().
   struct View : Units {
     Schedule* schedule;
     bool first;
