@@ -12,8 +12,7 @@ void raise_condition() {
     stop("stop_input")(error.kind, error.what());
   } catch (const std::invalid_argument& error) {
     stop("stop_input")("input", error.what());
-  } catch (const std::length_error& error) {  // an index type or a container is too small for the data, whatever the
-                                              // memory
+  } catch (const std::length_error& error) {  // the range of an index or of a container is too small
     stop("stop_input")("input", error.what());
   } catch (const NoMemory& error) {
     stop("stop_memory")(error.bytes);

@@ -27,8 +27,7 @@ class SparseEntries {
   const int* columns_there() const { return static_cast<const int*>(there_->address()); }
   const void* values_there(SEXP values, bool single) {
     if (values_ && single_ == single && SEXP(from_) == values) return values_->address();
-    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // if the values are doubles, in_memory() returns
-                                                                    // `values` itself
+    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // may be `values` itself, without a copy
     values_ = single ? uploaded<float>(numbers.begin()) : uploaded<double>(numbers.begin());
     from_ = values, single_ = single;
     return values_->address();

@@ -16,8 +16,7 @@ namespace kernops {
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns
-using Tree = int;                   // index of a node in a Graph; the arguments of a node have lower indices than the
-                                    // node
+using Tree = int;                   // index of a node in a Graph; arguments of a node have lower indices
 
 struct Node {
   // Three kinds are derived from a whole variable: `centre` is a point that is subtracted from all its points;

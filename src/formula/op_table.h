@@ -28,8 +28,7 @@ struct OpRow {
   // `rule` describes in words which sizes `size_of` accepts
   std::string name, group, arguments, size, rule, meaning, gradient;
   std::string vectors, integers;         // the names of the arguments of each kind, one letter each
-  bool composite = false, leaf = false;  // composite: built from other operations; the operation is defined by
-                                         // `formula` or by a C++ function (built.h)
+  bool composite = false, leaf = false;  // composite: made of others, by `formula` or by C++ (built.h)
   std::string formula;
   int id = -1;   // the OpId, or -1 for a composite operation
   int cost = 1;  // approximate number of instructions per entry
@@ -42,8 +41,7 @@ struct OpRow {
   Expr body;
   Expr steep;  // 0 where the value is finite but its derivative with respect to a is infinite; the constant 0 if there
                // is no such point
-  bool (*finite)(int p) = nullptr;                        // true if the entries are finite for finite arguments; null:
-                                                          // always
+  bool (*finite)(int p) = nullptr;                        // true if entries are finite for finite arguments; null: always
   bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // true if the derivative vanishes at 0; null: never
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;

@@ -15,8 +15,7 @@ namespace kernops {
 namespace {
 
 constexpr int deepest = 2000;     // maximum nesting, far beyond that of any real formula
-constexpr size_t a_level = 1024;  // maximum number of stack bytes per level of nesting that copying, searching or
-                                  // destroying an Expr takes
+constexpr size_t a_level = 1024;  // maximum stack bytes per level for copying, searching or destroying an Expr
 
 class Parser {
  public:

@@ -21,8 +21,7 @@ struct Plan {
   std::array<std::vector<Load>, 3> loads;  // indexed by Level; there are no loads per pair
   std::array<std::vector<Step>, 4> steps;  // indexed by Level
   std::array<int, 4> entries{};            // number of entries at each level
-  std::vector<Summand> summands;           // f is the sum of these, if requested; the last `joins` steps of a pair
-                                           // compute f
+  std::vector<Summand> summands;           // f is the sum of these, if requested; the last `joins` steps add them
   int joins = 0;
   int f, w;  // slots of the reduced value and of its weights; 0 for none
   int f_size, w_size;
@@ -30,8 +29,7 @@ struct Plan {
   bool counts_indices = false;
   bool stores = false;                       // true if the values of pairs are stored instead of reduced
   mutable std::shared_ptr<PlanCache> cache;  // data of the backend that made the plan; used by one thread at a time
-  const Step* maker(int slot) const;         // the step that computes a value of pairs; null if the value is computed
-                                             // at another level
+  const Step* maker(int slot) const;         // the step that computes a value of pairs; null for other values
 };
 int footprint_of_pairs(const Plan& plan);
 // Gives each value of pairs a separate slot. In a new plan, values of pairs share slots.

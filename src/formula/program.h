@@ -14,8 +14,7 @@ struct Variable {
 struct Program {
   Graph graph;
   std::vector<Variable> variables;  // in the order of the arguments
-  int result;                       // the reduction that is the result; the reductions that it needs come before it in
-                                    // `graph`
+  int result;                       // the reduction that is the result; it follows the reductions that it needs
   std::vector<std::string> unused;  // names of variables that do not occur in the formula
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);

@@ -13,8 +13,7 @@ class Scanner {
   bool at_end() const { return at_ >= int(text_.size()); }
   unsigned char next() const { return at_end() ? 0 : text_[at_]; }
   bool next_is(const char* token) const;
-  bool take(const char* token);  // if the next token is `token`, skips it and the white space after it, and returns
-                                 // true
+  bool take(const char* token);  // skips the next token and white space, if the token is `token`
 
   bool number_is_next() const;
   bool name_is_next() const;

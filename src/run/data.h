@@ -57,12 +57,10 @@ struct Settings {
   bool accumulate_double = false;  // terms in float32 are summed in double precision
   int threads = 1;
   std::string isa;                         // name of the instruction set; empty: the best one
-  std::function<bool(double)> keep_going;  // called with the fraction that is done; if it returns false, the
-                                           // computation stops
+  std::function<bool(double)> keep_going;  // receives the fraction that is done; false stops the computation
   std::vector<int> devices = {0};          // numbers of the GPUs that are used
   bool stay = false;                       // true if the result stays on the first device
-  Count tile = 0;                          // values of segments per unit of work, set by tests; 0: chosen by the
-                                           // backend
+  Count tile = 0;                          // values of segments per unit of work, for tests; 0: backend chooses
 };
 
 // The pairs to reduce, as blocks of rows. The blocks contain all rows of one axis in order.

@@ -82,10 +82,8 @@ template <class Until> bool wait_until(const std::atomic<Count>& progress, const
 // Threads take rows in order, so that the first row that has not ended never waits. A thread that has waited long
 // leaves the remaining rows to the first thread. work() must not throw, because a row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
-  constexpr Count unit = 8;       // rows that a thread takes at a time; adjacent units of this size rarely depend on
-                                  // each other
-  constexpr Count enough = 8192;  // minimum rows per thread: with fewer rows, waiting costs more time than a further
-                                  // thread saves
+  constexpr Count unit = 8;       // rows of one unit; rows of adjacent units rarely depend on each other
+  constexpr Count enough = 8192;  // minimum rows per thread: with fewer, waiting costs more than sharing saves
   const Count units = ceil_div(n, unit);
   std::vector<std::atomic<bool>> ended(static_cast<size_t>(units));
   std::atomic<Count> next{0}, others{0}, progress{0};

@@ -62,8 +62,8 @@ class Expander {
   }
 
   // Returns whether the root and the distance can be replaced by those of the scaled vectors. Apart from the exponent,
-  // only polynomials with a constant term may read the root or the distance: rounding errors are small compared with the
-  // constant.
+  // only polynomials with a constant term may read the root or the distance: rounding errors are small compared with
+  // the constant.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {
