@@ -36,7 +36,7 @@ std::int64_t joined(std::int64_t low, std::int64_t middle, std::int64_t high) {
 
 }  // namespace
 
-// x - origin as doubles, which are exact up to 2^53; NULL if the absolute value of a difference exceeds `most`.
+// x - origin as doubles, which are exact up to 2^53; NULL if the absolute value of a number exceeds `most`.
 // [[Rcpp::export(rng = false)]]
 SEXP int64_doubles(SEXP x, SEXP origin, double most) {
   return guard_new([&]() -> SEXP {

@@ -39,10 +39,10 @@ struct OpRow {
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
-  Expr steep;  // 0 where the value is finite but its derivative with respect to a is infinite; the constant 0 if there
-               // is no such point
-  bool (*finite)(int p) = nullptr;                        // true if entries are finite for finite arguments; null: always
-  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // true if the derivative vanishes at 0; null: never
+  Expr steep;  // 0 where the value is finite and its derivative by a infinite; the number 0 if there is no such point
+  bool (*finite)(int p) = nullptr;  // true if entries are finite for finite arguments; null: always
+  // true if all derivatives vanish where the value does, for arguments that are flat or not; null: never
+  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;
   bool has_order = false, additive = false, special_unit = false;

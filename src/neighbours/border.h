@@ -1,6 +1,6 @@
 // The border of a sparse matrix: the rows of coefficients that are observed with every point, such as coefficients of
 // smooths. In a sparse factor, these rows would have an entry for every point. Therefore they are dense and are
-// eliminated last. Let L be the factor of H; then the factor of [H A'; A D] is [L 0; X' C], with X = L^-1 A' and C C' =
+// eliminated last. Let L be the factor of H; then the factor of [H A; A' D] is [L 0; X' C], with X = L^-1 A and C C' =
 // D - X' X. Matrices with a column for each point are stored by columns.
 #pragma once
 #include <Eigen/Dense>
