@@ -17,7 +17,8 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// Some systems grant memory of any size, and halt once the memory is written.
+// Returns whether the machine has this much memory: some systems grant memory of any size, and halt when the memory is
+// written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;

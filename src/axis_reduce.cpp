@@ -22,7 +22,7 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   return job;
 }
 
-// The values of an R array, or of a gpu_matrix.
+// Sets the values of a request, which are an R array or a gpu_matrix.
 void read_values(SEXP x, AxisRequest& request) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);

@@ -59,7 +59,7 @@ class ResponseLikelihood {
 
   int evaluations = 0;
   VectorXd latest;  // the point that was evaluated last
-  Profile profile;  // its profile
+  Profile profile;  // the profile at this point
 
  private:
   const ResponseRequest& request_;

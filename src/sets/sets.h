@@ -12,7 +12,7 @@ namespace kernops {
 // Points in their order, and the conditioning sets of some of these points.
 struct SetRequest {
   const Kernel* covariance;        // stores k(x, y; theta), with the variables theta, x and y in this order
-  const Kernel* slopes = nullptr;  // its gradient with respect to theta, or null
+  const Kernel* slopes = nullptr;  // the gradient of k with respect to theta, or null
   const double* theta;
   int parameters, nugget = -1;  // number of parameters; the parameter that multiplies the noise slopes
   const double* points;         // n x d, in column-major order, like all matrices

@@ -27,14 +27,14 @@ constexpr int product_beside_states = 24;                       // d  the same, 
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries in vector sums, other reductions
 constexpr int most_contractions = 4, most_leaves = 2;           // m
 constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
-constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  entries; maximum of nearest columns
+constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum number of columns
 
 // Narrow main loop: rows of a thread, columns at a time, threads of a block.
 constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_rows_double = 24;  // a  registers
 constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers of a row
 constexpr int rows_of_a_processor = 64;             // a  fewer rows (times rows of a thread): fewer rows per thread
 constexpr int many_rows_of_a_processor = 256;       // a  minimum for blocks of 256 threads
-constexpr Count few_rows = 128;                     // a  up to this, one block computes its own columns
+constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
 constexpr int much_work = 64;  // a  instructions of a pair; above, one row per thread, no unrolling
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats, doubles or roots, three rows
 

@@ -25,8 +25,8 @@ struct ColumnSort {
     job.pieces = at<SortPiece>(*list.memory);
     run(name, list.count, sort_threads);
   }
-  // Sets the addresses of one pass, which reads buffer `from` and writes the other buffer or, if it is the last pass, the
-  // results.
+  // Sets the addresses of one pass, which reads buffer `from` and writes the other buffer or, if it is the last pass,
+  // the results.
   void turn(int from, bool last) {
     job.from = keys[from].address(), job.to = last && !sorting.by_segment ? nullptr : keys[1 - from].address();
   }
