@@ -44,7 +44,8 @@ class Compiler {
     if (find_reduction(name, false) < 0 && find_reduction(name, true) < 0)
       throw FormulaError("there is no reduction `" + e.text + "`", e.position, e.text);
     std::vector<Expr> args = e.args;
-    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);  // KeOps' order
+    // KeOps writes the axis before the weights
+    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);
     const int row = find_row(e, name, args);
     const ReductionRow& kind = reduction_table()[row];
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
