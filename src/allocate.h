@@ -1,6 +1,6 @@
-// Allocates objects of R while C++ objects are alive. If memory is short, R jumps over the destructors of C++ objects,
-// whose memory, such as the inputs of a call, would then stay allocated for the session. These functions run the
-// destructors.
+// Functions that allocate R objects while C++ objects are alive. If memory is short, R jumps over the destructors of
+// C++ objects, so that the memory of these objects, such as the inputs of a call, would stay allocated until the
+// session ends. The functions of this file run the destructors.
 #pragma once
 #include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the compile time
 #ifdef __linux__
@@ -17,7 +17,8 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// Some systems grant memory of any size, and halt once the memory is written.
+// Returns whether the machine has this much memory: some systems grant memory of any size, and halt when the memory is
+// written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;
@@ -27,8 +28,8 @@ inline bool within_memory(double bytes) {
 }
 
 // Returns the object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, because R
-// may jump out of it. Catching R's error takes 14 microseconds, so R reports an error about a few bytes itself: it can
-// hardly continue then.
+// may jump out of it. Catching R's error takes 14 microseconds. Small objects are therefore allocated without catching
+// the error: if R has no memory for a few bytes, it can hardly continue anyway.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);
@@ -47,7 +48,7 @@ inline double bytes_of(SEXPTYPE type, double length) {
   return length * (type == REALSXP ? sizeof(double) : type == RAWSXP ? 1 : sizeof(int));
 }
 
-// A new vector of R, uninitialised.
+// Returns a new, uninitialised R vector.
 inline SEXP new_vector(SEXPTYPE type, double length) {
   const double bytes = bytes_of(type, length);
   if (!(length <= double(R_XLEN_T_MAX))) throw NoMemory(bytes);
@@ -81,7 +82,8 @@ template <class Values> Rcpp::NumericVector numbers_of(const Values& values) {
   return numbers;
 }
 
-// x, converted to this type (real or integer) if necessary. The values are then in memory, unlike those of 1:n.
+// Returns x, converted to `type` (real or integer) if necessary. The values of the result are in memory, unlike those
+// of a compact sequence such as 1:n.
 inline SEXP in_memory(SEXP x, SEXPTYPE type) {
   if (SEXPTYPE(TYPEOF(x)) == type && !ALTREP(x)) return x;
   return allocate(bytes_of(type, double(Rf_xlength(x))), [&] {
@@ -110,9 +112,10 @@ inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>>
   });
 }
 
-// Memory of C++ objects that R holds by pointers. R's collector does not see this memory, so it would run too late to
-// free the objects that R has dropped: it is called when this memory has doubled since the last call, but before it has
-// grown by more than `most`, so that large objects leave a bounded amount of memory to be collected.
+// Counts the memory of C++ objects that R holds by external pointers. R's garbage collector does not see this memory,
+// so it would run too late to free objects that R has dropped. This class runs the collector when the memory has
+// doubled since the last collection, or has grown by `most` bytes, so that the objects that can be freed take a bounded
+// amount of memory.
 class UnseenMemory {
  public:
   explicit UnseenMemory(double bytes) : bytes_(bytes) {
@@ -137,7 +140,7 @@ class UnseenMemory {
   const double bytes_;
 };
 
-// Passes the ownership of an object of this size to R.
+// Passes the ownership of an object to R; `bytes` is the memory of the object.
 template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes = 0) {
   const Rcpp::RObject memory = bytes < 1e6 ? R_NilValue : external_pointer(std::make_unique<UnseenMemory>(bytes));
   const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get(), true, R_NilValue, memory); });
@@ -145,7 +148,7 @@ template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes
   return pointer;
 }
 
-// Frees an object immediately, with its share of the counted memory.
+// Frees an object immediately, and subtracts its bytes from the counted memory.
 template <class T> void free_object(SEXP pointer) {
   const SEXP memory = R_ExternalPtrProtected(pointer);
   if (R_ExternalPtrAddr(pointer)) Rcpp::XPtr<T>(pointer).release();

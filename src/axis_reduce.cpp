@@ -8,7 +8,8 @@ using namespace kernops;
 
 namespace {
 
-// `runs` has columns size, stride, number and whether it is reduced.
+// Each row of `runs` describes adjacent dimensions: size, stride, number of runs, and whether the dimensions are
+// reduced.
 SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   SliceJob job{};
   job.results = job.slice = 1;
@@ -21,7 +22,7 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   return job;
 }
 
-// The values of an R array, or of a gpu_matrix.
+// Sets the values of a request, which are an R array or a gpu_matrix.
 void read_values(SEXP x, AxisRequest& request) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
@@ -43,9 +44,9 @@ void read_values(SEXP x, AxisRequest& request) {
 
 }  // namespace
 
-// x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is that of segment_operation() of R. Results
-// are doubles, contiguous for each slice; a result that stays on the GPU is a matrix of `rows` rows; -1 if x is not a
-// matrix.
+// x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is a list made by segment_operation() of R.
+// Results are doubles, and the results of a slice are contiguous. A result that stays on the GPU is a matrix with
+// `rows` rows; `rows` is -1 if x is not a matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows,
               Rcpp::List settings) {

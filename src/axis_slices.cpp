@@ -1,7 +1,7 @@
-// Order statistics and formulas of the user over one run of adjacent dimensions of an array. The array is not
-// rearranged: with `before` numbers before the run and `length` in it, each number after the run selects a matrix by
-// rows, whose columns are the slices. Rows of several such matrices are segments, and the columns are read with a
-// stride.
+// Order statistics and user formulas over a run of adjacent dimensions of an array, without rearranging the array. Let
+// `before` be the number of entries of the dimensions before the run, and `length` the number of entries of the run.
+// Each index after the run selects a `length` x `before` matrix, stored by rows, whose columns are the slices. The rows
+// of several such matrices are the segments of a plan, and the columns are read with a stride.
 #include "order/order_statistics.h"
 #include "segment_values.h"
 #include "settings.h"
@@ -15,7 +15,7 @@ struct Slices {
   explicit Slices(const Rcpp::NumericVector& sizes)
       : before(Count(sizes[0])), length(Count(sizes[1])), after(Count(sizes[2])) {}
 
-  // Calls reduce(segments, x, n, m) for the values of matrices n .. m - 1, which fit the cache.
+  // Calls reduce(segments, x, n, m) for matrices n .. m - 1, a part that fits the cache.
   template <class F> void for_parts(SEXP x, F reduce) const {
     constexpr Count at_once = 1 << 17;
     const Count most = std::max<Count>(1, at_once / std::max<Count>(1, before * length));
@@ -39,7 +39,8 @@ struct Slices {
 
 }  // namespace
 
-// Result o of column a of matrix c at out[(c * outputs + o) * before + a]. `how` is that of seg_order_statistic().
+// Result o of column a of matrix c is stored at out[(c * outputs + o) * before + a]. `how` has the elements that
+// seg_order_statistic() reads.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector axis_order_statistic(SEXP x, Rcpp::NumericVector sizes, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&] {
@@ -64,7 +65,7 @@ Rcpp::NumericVector axis_order_statistic(SEXP x, Rcpp::NumericVector sizes, Rcpp
   });
 }
 
-// Folds the slices by a formula of the user.
+// Reduces the slices by a formula of the user.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector axis_fold(SEXP x, Rcpp::NumericVector sizes, Rcpp::List operation, bool skip_missing,
                               Rcpp::List settings) {

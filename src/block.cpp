@@ -1,5 +1,5 @@
-// The R interface of the vector operations of solvers (R/solve_vector_space.R): each operation runs in the memory of
-// its blocks.
+// The R interface of the vector operations of solvers (R/solve_vector_space.R). Each operation runs where its blocks
+// are stored: on the CPU or on a GPU.
 #include "block.h"
 
 namespace kernops {
@@ -58,7 +58,7 @@ void check_same(const Block& x, const Block& y, Count rows, Count columns) {
   check_shapes(x.rows == rows && x.columns == columns && x.space == y.space && x.device == y.device);
 }
 
-// One number for all columns, or one per column.
+// Returns one number per column; a single number is repeated for all columns.
 Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
   if (a.size() != 1 && a.size() != columns) throw InputError("dim", "one number for each column is needed");
   Dense::Numbers all(static_cast<size_t>(columns));
@@ -66,7 +66,8 @@ Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
   return all;
 }
 
-// A block that may be overwritten: a gpu_matrix itself, or a copy of an R object, because R may share its objects.
+// Returns a block that may be overwritten: a gpu_matrix itself, or a copy of an R object, because R may share its
+// objects.
 SEXP writable(SEXP x) {
   if (is_gpu_matrix(x)) return x;
   return allocate(8.0 * double(Rf_xlength(x)), [&] { return Rf_duplicate(x); });
@@ -80,7 +81,7 @@ int block_device(SEXP x) {
   return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; });
 }
 
-// A copy as doubles that shares no memory with x.
+// Returns a copy of x as doubles, which shares no memory with x.
 // [[Rcpp::export(rng = false)]]
 SEXP block_copy(SEXP x, int device) {
   return guard([&]() -> SEXP {
@@ -90,7 +91,7 @@ SEXP block_copy(SEXP x, int device) {
   });
 }
 
-// A new block of rows x columns; on a GPU it is uninitialised.
+// Returns a new block of rows x columns, uninitialised on a GPU.
 // [[Rcpp::export(rng = false)]]
 SEXP block_new(int rows, int columns, int device) {
   return guard([&]() -> SEXP { return new_block(rows, columns, device); });
@@ -122,7 +123,8 @@ SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   });
 }
 
-// Replaces columns of x, by positions from 1, by the columns of y. x is overwritten, so it must have no other owner.
+// Replaces columns of x, given by positions from 1, by the columns of y. x is overwritten, so it must have no other
+// owner.
 // [[Rcpp::export(rng = false)]]
 SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
   return guard([&]() -> SEXP {
@@ -158,7 +160,7 @@ Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   });
 }
 
-// x_1 C for a matrix C of R, where x_1 has the first nrow(C) columns of x.
+// x_1 C for an R matrix C, where x_1 are the first nrow(C) columns of x.
 // [[Rcpp::export(rng = false)]]
 SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -182,7 +184,8 @@ SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   });
 }
 
-// Q and R with (Q; R^-1) R = (x; I), where (Q; R^-1) has orthogonal columns; overwrites x.
+// Returns Q and R with (Q; R^-1) R = (x; I), such that the columns of the stacked matrix (Q; R^-1) are orthogonal. x is
+// overwritten.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings) {
   return guard([&] {

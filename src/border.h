@@ -1,4 +1,4 @@
-// Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
+// The border between C++ and R. Only this file converts exceptions of the engine to classed R conditions.
 #pragma once
 #include "allocate.h"
 #include "run/backend.h"
@@ -15,13 +15,13 @@ template <class F> auto guard(F body) -> decltype(body()) {
   }
 }
 
-// Like guard(), for a body that changes only objects that it creates. If C++ is short of memory, R first collects its
-// garbage, which may free memory of C++, and the body runs again.
+// Like guard(), for a body that changes only objects that it creates. If C++ runs out of memory, R's garbage collector
+// runs, which may free memory of C++, and the body is called again.
 template <class F> auto guard_new(F body) -> decltype(body()) {
   return guard([&] {
     try {
       return body();
-    } catch (const NoMemory&) {  // the second failure, after R has collected garbage
+    } catch (const NoMemory&) {  // the second call failed, too, after R has collected garbage
       throw;
     } catch (const std::bad_alloc&) {
     }

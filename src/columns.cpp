@@ -1,4 +1,4 @@
-// Passes over the columns of matrices with many rows, by all threads and without copies of columns (R/columns.R).
+// Passes over the columns of matrices with many rows (R/columns.R), run by all threads without copying columns.
 #include <R_ext/BLAS.h>
 #include <Rmath.h>
 
@@ -13,15 +13,15 @@ using namespace kernops;
 
 namespace {
 
-constexpr Count piece = 1 << 15;  // rows of a unit of work
+constexpr Count piece = 1 << 15;  // number of rows that a thread processes at a time
 
-// Calls work(first, last, unit) for each piece of n rows.
+// Calls work(first, last, unit) for each piece of n rows; `unit` is the number of the piece.
 template <class Work> void in_pieces(Count n, int threads, const Work& work) {
   in_parts(
       n, with_threads(threads), [&](Count first, Count last) { work(first, last, first / piece); }, piece);
 }
 
-// The columns of a matrix of doubles or integers, or a vector as one column.
+// The columns of a matrix of doubles or integers; a vector counts as one column.
 struct Columns {
   explicit Columns(SEXP x) : x(in_memory(x)), n(Rf_isMatrix(x) ? Rf_nrows(x) : Count(Rf_xlength(x))) {
     if (TYPEOF(x) != REALSXP && TYPEOF(x) != INTSXP) throw InputError("input", "columns are numbers");
@@ -46,8 +46,8 @@ template <class T> void gather(const T* from, Count n, const int* rows, Count co
   });
 }
 
-// A table of rows by the hashes of their values: the first row with equal values. Rows are divided among `parts` by
-// their hashes; one thread processes each part, and sees its rows in ascending order.
+// A hash table that finds, for each row, the first row with equal values. Rows are divided among `parts` by their
+// hashes; one thread processes the rows of a part in ascending order.
 class FirstRows {
  public:
   FirstRows(const double* values, Count n, int columns, int threads)
@@ -119,7 +119,8 @@ class FirstRows {
 
 }  // namespace
 
-// The minimum and the maximum of each column, one column each; Inf and -Inf if there is none. NaN is skipped.
+// Returns a matrix with the minimum and the maximum of each column of x, skipping NaN; Inf and -Inf for a column
+// without values.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
   return guard_new([&] {
@@ -147,7 +148,7 @@ Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
   });
 }
 
-// The numbers of the columns with an entry that is not finite.
+// The numbers of the columns that contain NaN or an infinity.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads) {
   return guard_new([&] {
@@ -171,8 +172,7 @@ Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads) {
   });
 }
 
-// (x - shift) / divisor * factor for the chosen columns of x, by their numbers from 1, with separate constants for each
-// column.
+// (x - shift) / divisor * factor for the columns `chosen`, by their numbers from 1. Each column has its own constants.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift,
                                   Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads) {
@@ -196,7 +196,7 @@ Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector cho
   });
 }
 
-// The rows of x by their numbers: a matrix, or a vector if x is a vector.
+// Selects rows of x by their numbers. The result is a matrix, or a vector if x is a vector.
 // [[Rcpp::export(rng = false)]]
 SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
   return guard_new([&]() -> SEXP {
@@ -218,8 +218,8 @@ SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
   });
 }
 
-// The orthonormal columns of a decomposition by qr(), bit-identical to qr.Q(): the reflections are those of LINPACK's
-// dqrsl.
+// The orthonormal columns of a decomposition by qr(), bit-identical to qr.Q(), because the Householder reflections are
+// applied as in LINPACK's dqrsl.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVector qraux, int threads) {
   return guard_new([&] {
@@ -248,8 +248,8 @@ Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVec
   });
 }
 
-// For each row of x, the number of the first row with equal values; with `digits`, values that are equal to this number
-// of significant digits.
+// For each row of x, the number of the first row with equal values. If `digits` is positive, values are equal if they
+// agree when rounded to this number of significant digits.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector columns_first_rows(Rcpp::NumericMatrix x, double digits, int threads) {
   return guard_new([&] {

@@ -1,6 +1,7 @@
-// Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are a matrix C with a
-// row for each point and few entries in each row: `columns`, from 1, and `values` have the entries of a point in a
-// column. Row i of U C has its entries in the columns of the rows of C of point i and of its neighbours.
+// Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are given by a sparse
+// matrix C with one row per point and few entries per row. The entries of a point are stored in one column of two
+// matrices: `columns` has the columns of C, from 1, and `values` the values. Row i of U C combines the rows of C of
+// point i and of its neighbours.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -14,7 +15,7 @@ using namespace kernops;
 
 namespace {
 
-// U from a list of weights, standard deviations and neighbours.
+// Creates U from a list of weights, standard deviations and neighbours.
 SparseFactor factor_of(const Rcpp::List& rows, const Rcpp::NumericMatrix& weights) {
   return {weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"]))};
 }
@@ -27,7 +28,7 @@ struct Effects {
     for (const int c : columns)
       if (c < 1 || c > size) throw InputError("dim", "a column is out of range");
   }
-  // Calls body(column, value) for the entries of a point, with columns from 0.
+  // Calls body(column, value) for each entry of a point; columns are counted from 0.
   template <class Body> void entries(Count point, const Body& body) const {
     for (Count e = point * each; e < (point + 1) * each; ++e) body(columns[e] - 1, values[e]);
   }
@@ -46,7 +47,7 @@ std::vector<double> by_rows(const Rcpp::NumericMatrix& x) {
   return rows;
 }
 
-// A row of U C: the columns with entries, and the entries by column.
+// A row of U C: the columns that have entries, and an array of entries indexed by column.
 class WhiteRow {
  public:
   WhiteRow(const SparseFactor& u, const Effects& effects)
@@ -76,8 +77,8 @@ class WhiteRow {
   std::vector<int> columns_;
 };
 
-// Calls body(row, i, part) for all points, in a number of parts that does not depend on the number of threads, so that
-// sums do not depend on it either.
+// Calls body(row, i, part) for each row i of U C. The points are divided into a number of parts that does not depend on
+// the number of threads, so that sums over points do not depend on the number of threads either.
 template <class Body>
 void each_white_row(const SparseFactor& u, const Effects& effects, Count parts, int threads, const Body& body) {
   parallel_for(parts, std::min<Count>(threads, parts), with_threads(threads), [&](Count part, Count) {
@@ -86,7 +87,7 @@ void each_white_row(const SparseFactor& u, const Effects& effects, Count parts, 
   });
 }
 
-// U C by rows, and by columns.
+// The sparse matrix U C, stored by rows and by columns.
 struct WhiteMatrix {
   WhiteMatrix(const SparseFactor& u, const Effects& effects, int threads)
       : start(size_t(u.sets) + 1), by_column(size_t(effects.size) + 1) {
@@ -120,7 +121,7 @@ struct WhiteMatrix {
   std::vector<double> value;
 };
 
-// One column of (U C)' U C from row `first` on, to which entries are added.
+// A column of (U C)' U C from row `first` on, while entries are being added.
 struct OpenColumn {
   explicit OpenColumn(int size) : sum(size_t(size)), used(size_t(size)) {}
   void add(const WhiteMatrix& white, int c, int first) {
@@ -147,9 +148,9 @@ struct OpenColumn {
   std::vector<int> rows;
 };
 
-// Calls body(column, rows, sums, block) for the columns of (U C)' U C, or of its lower triangle, with the rows that
-// have entries, in ascending order, and the entries by row. The columns of a block are processed in order; as soon as
-// `stopped` is true, the remaining columns are omitted.
+// Calls body(column, rows, sums, block) for each column of the symmetric matrix (U C)' U C, or of its lower triangle.
+// `rows` has the rows of its entries in ascending order, and sums[row] is the entry of a row. The columns of a block
+// are processed in order. As soon as `stopped` is true, the remaining columns are omitted.
 constexpr Count columns_of_block = 32;
 
 enum class Triangle { lower, both };
@@ -171,7 +172,7 @@ void each_gram_column(const WhiteMatrix& white, int size, int threads, Triangle 
   });
 }
 
-// The lower triangle of (U C)' U C by columns, unless it has more than `most` entries.
+// The lower triangle of (U C)' U C in compressed sparse columns. Computing stops if there are more than `most` entries.
 struct SparseGram {
   SparseGram(const WhiteMatrix& white, int size, Count most, int threads)
       : rows(size_t(ceil_div(Count(size), columns_of_block))), values(rows.size()), start(size_t(size) + 1) {
@@ -194,7 +195,7 @@ struct SparseGram {
 
 }  // namespace
 
-// C' U' U C.
+// C' U' U C for the sparse factor U and the effects C.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
                                  int threads) {
@@ -203,7 +204,7 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
     const SparseFactor u = factor_of(rows, weights);
     const Effects effects(columns, values, size, u.sets);
     const size_t entries = size_t(size) * size_t(size);
-    // each part has a matrix of sums, 128 MB in all
+    // each part has its own matrix of sums; all together take at most 128 MB
     const Count parts = std::max<Count>(1, std::min<Count>(16, Count(1 << 24) / Count(entries)));
     std::vector<double> sums(entries * size_t(parts));
     each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count, Count part) {
@@ -219,8 +220,8 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
   });
 }
 
-// The lower triangle of C' U' U C by columns: `start` and `row` from 0, and `value`; empty if it has more than `most`
-// entries.
+// The lower triangle of C' U' U C in compressed sparse columns: `start` and `row`, both from 0, and `value`. The result
+// is empty if there are more than `most` entries.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
                                double most, int threads) {
@@ -244,8 +245,8 @@ Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcp
   });
 }
 
-// The matrix U C for products with I + C' U' U C = D + F, with the `diagonal` of D and the `square` of the Frobenius
-// norm of D^-1/2 F D^-1/2.
+// Creates the matrix U C, for products with I + C' U' U C = D + F, where D is the diagonal and F has the other entries.
+// Returns the `diagonal` of D, and the `square` of the Frobenius norm of D^-1/2 F D^-1/2.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
                         int threads) {
@@ -272,7 +273,7 @@ Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::Nume
   });
 }
 
-// (I + C' U' U C) x.
+// (I + C' U' U C) x for the matrix U C that effects_hold() created.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int threads) {
   return guard_new([&] {
@@ -280,7 +281,7 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
     const Count size = Count(white.by_column.size()) - 1, n = Count(white.start.size()) - 1, width = x.ncol();
     if (x.nrow() != size) throw InputError("dim", "each column of the matrix has a number");
     Rcpp::NumericMatrix out = zeros(int(size), int(width));
-    // the numbers of each row, contiguous
+    // x and the product by rows, so that the numbers of a row are contiguous
     std::vector<double> from(size_t(size * width)), rows(size_t(n * width));
     const double* const given = x.begin();
     double* const to = out.begin();
@@ -305,8 +306,8 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
 
 namespace {
 
-// The derivatives of effects_adjoint(), where by_entries(row, i, to) writes the derivatives with respect to the entries
-// of row i of U C to `to`, indexed by column.
+// Computes the results of effects_adjoint(). by_entries(row, i, to) must write the derivatives with respect to the
+// entries of row i of U C to `to`, indexed by column.
 template <class ByEntries>
 Rcpp::List adjoint_of_rows(const SparseFactor& u, const Effects& effects, int threads, const ByEntries& by_entries) {
   Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
@@ -329,8 +330,7 @@ Rcpp::List adjoint_of_rows(const SparseFactor& u, const Effects& effects, int th
   return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
 }
 
-// The derivatives of effects_adjoint(), where slope(a, b) is the derivative with respect to the product of columns a
-// and b.
+// Computes the results of effects_adjoint() if slope(a, b) is the derivative with respect to entry (a, b) of C' U' U C.
 template <class Slope>
 Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads, const Slope& slope) {
   return adjoint_of_rows(u, effects, threads, [&](const WhiteRow& row, Count, double* to) {
@@ -342,7 +342,7 @@ Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads
   });
 }
 
-// The sum of x(entry of column a) times y(entry of column b) over the rows that have both entries.
+// The sum of x(entry of column a) * y(entry of column b) over the rows that have entries in both columns.
 template <class X, class Y> double column_product(const WhiteMatrix& white, int a, int b, const X& x, const Y& y) {
   double sum = 0;
   Count s = white.by_column[size_t(a)], t = white.by_column[size_t(b)];
@@ -356,8 +356,8 @@ template <class X, class Y> double column_product(const WhiteMatrix& white, int 
 
 }  // namespace
 
-// The derivatives of a function of the products C' U' U C, whose derivatives are the symmetric matrix `by_gram`, with
-// respect to the weights and to the logarithms of the standard deviations of the rows of U.
+// The gradient of a function of the matrix C' U' U C with respect to the weights and to the logarithms of the standard
+// deviations of U. `by_gram` is the symmetric matrix of derivatives with respect to the entries of C' U' U C.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                            Rcpp::NumericMatrix by_gram, int threads) {
@@ -371,7 +371,7 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
   });
 }
 
-// Like effects_adjoint() for a sparse by_gram, whose lower triangle has the entries `by`.
+// Like effects_adjoint(), where the derivatives by C' U' U C are sparse: `by` has the entries of their lower triangle.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,
@@ -392,10 +392,11 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
   });
 }
 
-// Let G = C' U' U C, F its part off the diagonal, and X = D^-1/2 F D^-1/2 for a diagonal D. The list has the
-// derivatives of half the sum of squares of X with respect to the rows of U, for a constant D; `squares`, the sum of
-// squares of each column of X; and for the given pairs of columns, which have entries in the same rows, the entries of
-// G, `gram`, and those of D^-1 F D^-1 G, `image`.
+// Let G = C' U' U C, let F be G without its diagonal, and X = D^-1/2 F D^-1/2 for a diagonal matrix D. The function
+// returns the derivatives of half the sum of squares of X with respect to the weights and standard deviations of U,
+// with D held constant; `squares`, the sum of squares of each column of X; and two vectors with a number for each of
+// the given pairs of columns (which must have entries in a common row): `gram`, the entries of G, and `image`, the
+// entries of D^-1 F D^-1 G.
 // long: one pass over the columns, with the arrays that it writes
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
@@ -445,7 +446,7 @@ Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
   });
 }
 
-// C x for columns of x.
+// C x for a matrix x.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x) {
   return guard_new([&] {
@@ -463,7 +464,7 @@ Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatr
   });
 }
 
-// C' x for columns of x, where C has `size` columns.
+// C' x for a matrix x, where C has `size` columns.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x,
                                       int size) {
@@ -482,7 +483,7 @@ Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::Numeric
   });
 }
 
-// The weighted sums of rows of C over the neighbours of each set, a row for each set.
+// For each set, the weighted sum of the rows of C that belong to its neighbours, as one row of the result.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours,
                                   Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size) {

@@ -1,5 +1,5 @@
-// The R interface of covariance matrices and their Cholesky factors (R/lik_exact.R): each operation runs in the memory
-// of its matrix.
+// The R interface of covariance matrices and their Cholesky factors (R/lik_exact.R). Each operation runs where its
+// matrix is stored: on the CPU or on a GPU.
 #include "block.h"
 
 using namespace kernops;
@@ -8,7 +8,7 @@ namespace {
 
 ArrayRef parameters(const Rcpp::NumericVector& theta) { return {theta.begin(), 1, 0}; }
 
-// A writable copy of b in the memory of the factor.
+// Returns a writable copy of b where the factor is stored.
 SEXP vectors_for(const Block& factor, SEXP b) {
   const SEXP there = beside(factor, b);
   if (block_of(there).rows != factor.rows) throw InputError("dim", "vectors must fit the factor");
@@ -16,7 +16,7 @@ SEXP vectors_for(const Block& factor, SEXP b) {
   return allocate(8.0 * double(Rf_xlength(b)), [&] { return Rf_duplicate(b); });
 }
 
-// Applies product(matrix, b, to) to a square matrix and b, on the host.
+// Returns the result of product(matrix, b, to), which multiplies a square matrix by b, as an R matrix.
 template <class Product> SEXP multiplied(SEXP matrix, SEXP b, Product product) {
   const Block at = block_of(matrix);
   const Rcpp::Shield<SEXP> there(beside(at, b));
@@ -29,7 +29,7 @@ template <class Product> SEXP multiplied(SEXP matrix, SEXP b, Product product) {
 
 }  // namespace
 
-// The GPU that factorises n x n matrices, -1 for the CPU.
+// The number of the GPU that would factorise an n x n matrix; -1 if the CPU would do so.
 // [[Rcpp::export(rng = false)]]
 int factor_device(double n, std::string backend, int device) {
   return guard([&] {
@@ -43,19 +43,19 @@ int factor_device(double n, std::string backend, int device) {
   });
 }
 
-// The reason why a backend cannot factorise matrices; empty if it can.
+// The reason why a backend cannot factorise matrices; an empty string if it can.
 // [[Rcpp::export(rng = false)]]
 std::string factor_problem(std::string backend) {
   return guard([&] { return choose_backend(backend_named(backend), {}, 0).dense().problem(); });
 }
 
-// The device of a block, or of new blocks.
+// The reason why dense linear algebra is not available on a device (-1: the CPU); an empty string if it is.
 // [[Rcpp::export(rng = false)]]
 std::string block_problem(int device) {
   return guard([&] { return dense_of({nullptr, 0, 0, space_of(device), device}).problem(); });
 }
 
-// Memory for an n x n matrix.
+// Allocates an n x n matrix, as a block.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_new(int n, int device) {
   return guard([&]() -> SEXP {
@@ -64,7 +64,8 @@ SEXP factor_new(int n, int device) {
   });
 }
 
-// Writes the lower triangle of k(x, x) into k; entries above it must not be read. `kernel` stores the covariance.
+// Writes the lower triangle of the covariance matrix k(x, x) into k; the entries above the diagonal are undefined.
+// `kernel` is a compiled formula that stores the covariance of each pair.
 // [[Rcpp::export(rng = false)]]
 void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x,
                      Rcpp::List settings) {
@@ -79,8 +80,8 @@ void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVe
   });
 }
 
-// Replaces the lower triangle of k plus a diagonal by its Cholesky factor, in place; returns 0, or the row of the first
-// pivot that is not positive.
+// Adds `added` to the diagonal of k and replaces the lower triangle of k by its Cholesky factor, in place. Returns 0,
+// or the row of the first pivot that is not positive.
 // [[Rcpp::export(rng = false)]]
 double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   return guard([&] {
@@ -91,7 +92,7 @@ double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   });
 }
 
-// The matrix k(x, y) in the memory of `beside_this`.
+// The matrix k(x, y), stored where `beside_this` is stored.
 // [[Rcpp::export(rng = false)]]
 SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y,
                       Rcpp::List settings) {
@@ -110,7 +111,8 @@ Rcpp::NumericVector factor_diagonal(SEXP factor) {
   return guard([&] { return numbers_of(dense_of(block_of(factor)).diagonal(block_of(factor))); });
 }
 
-// L^-1 b, or L^-T b, in the memory of b; a matrix on the GPU is overwritten.
+// Returns L^-1 b, or L^-T b if `transposed`, for the Cholesky factor L, where b is stored. If b is on the GPU, it is
+// overwritten.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -121,7 +123,7 @@ SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List setti
   });
 }
 
-// L b, on the host.
+// L b for the Cholesky factor L; all matrices are on the host.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_times(SEXP factor, SEXP b) {
   return guard([&]() -> SEXP {
@@ -129,7 +131,7 @@ SEXP factor_times(SEXP factor, SEXP b) {
   });
 }
 
-// The diagonal of the inverse of the matrix; the factor is kept.
+// The diagonal of the inverse of the factorised matrix; the factor is not changed.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings) {
   return guard([&] {
@@ -138,7 +140,7 @@ Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings)
   });
 }
 
-// Replaces a factor by the form of the inverse that the next three functions need, and returns it.
+// Overwrites a factor with a representation of the inverse, which the next three functions read, and returns it.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_invert(SEXP factor, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -152,7 +154,7 @@ Rcpp::NumericVector factor_inverse_diagonal(SEXP inverse) {
   return guard([&] { return numbers_of(dense_of(block_of(inverse)).inverse_diagonal(block_of(inverse))); });
 }
 
-// The product of the inverse and b, on the host.
+// The product of the inverse and b; all matrices are on the host.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   return guard([&]() -> SEXP {
@@ -161,8 +163,9 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   });
 }
 
-// sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores the derivatives; `weighted` gives
-// for each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j): the two are elements of `operators`.
+// The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. `operators` has two kernels:
+// `stored` stores the derivatives of each pair; `weighted` computes for each x_i the gradient of sum_j (w_i
+// e_j) k(x_i, y_j).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x,
                                                 SEXP left, SEXP right, Rcpp::List settings) {
@@ -175,7 +178,8 @@ Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operato
   });
 }
 
-// The rounding error of the entries of a covariance matrix, in machine epsilons.
+// The relative rounding error of the entries of a covariance matrix that is computed where `factor` is stored, in
+// machine epsilons.
 // [[Rcpp::export(rng = false)]]
 double factor_rounding(SEXP factor) {
   return guard([&] { return dense_of(block_of(factor)).rounding(); });

@@ -1,5 +1,5 @@
-// Vecchia factors times the factors of a low-rank approximation, for R/lik_vif.R: matrices with one column per point,
-// so that the entries of a point are contiguous.
+// Products of Vecchia's factor with the factors of a low-rank approximation, for R/lik_vif.R. Matrices have one column
+// per point, so that the entries of a point are contiguous.
 #include "cpu/cpu.h"
 #include "dense/dense.h"
 #include "dense/inner_product.h"
@@ -8,7 +8,7 @@
 
 using namespace kernops;
 
-// The inner products of column i of x and the columns of y of the neighbours of point i.
+// The inner products of column i of x with the columns of y that belong to the neighbours of point i.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, Rcpp::NumericMatrix y,
                                   int threads) {
@@ -29,7 +29,7 @@ Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericM
   });
 }
 
-// x y' for matrices with a column for each point.
+// x y' for two matrices with one column per point.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, Rcpp::List settings) {
   return guard_new([&] {
@@ -45,11 +45,12 @@ Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, 
   });
 }
 
-// The derivatives of a function with respect to the factors V, one column per point, if the covariance of sets is the
-// residual k - V'V. The function depends on the whitened factors V U', with the derivatives `slopes`, and on the
-// covariance of each set: it changes by p' dK c, where c = (1, -weights) belongs to the point and its neighbours, and p
-// = (by_point, by_neighbours). With g = V c and h = V p of each set, dK = -dV'V - V'dV changes it by -(p' dV' g + h' dV
-// c). Each thread computes some of the rows, for all sets.
+// The derivatives of a function with respect to the low-rank factors V, which have one column per point, if the
+// covariance of the sets is the residual k - V'V. The function depends on V in two ways. First, it depends on the
+// whitened factors V U', with the derivatives `slopes`. Second, it depends on the covariance K of each set: its change
+// is p' dK c, where c = (1, -weights) has an entry for the point and each of its neighbours, and p = (by_point,
+// by_neighbours). With g = V c and h = V p, the change dK = -dV'V - V'dV changes the function by -(p' dV' g + h' dV c).
+// Each thread computes some of the rows of the derivatives, for all sets.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes,
                                     Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads) {

@@ -1,6 +1,6 @@
-// Joint predictions of R/solve_joint.R. The distribution of new points is a list: matrices `weights` and `neighbours`
-// with one column per point, `sd`, the number `base` of base points, their `posterior` or NULL, and the number `total`
-// of all new points, of which the list may contain a part.
+// Joint predictions for R/solve_joint.R. The distribution of new points is given by a list: matrices `weights` and
+// `neighbours` with one column per point, `sd`, the number `base` of base points, the `posterior` of the base points or
+// NULL, and the number `total` of all new points. The columns may belong to only some of the new points.
 #include "border.h"
 #include "neighbours/new_points.h"
 #include "settings.h"
@@ -10,7 +10,7 @@ using neighbours::NewPoints;
 
 namespace {
 
-// Pointers into a list, valid as long as the list exists.
+// The elements of a list that describes new points; the struct keeps the list's memory alive.
 struct Joint {
   Joint(const Rcpp::List& sets, const Settings& settings)
       : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {
@@ -32,7 +32,8 @@ struct Joint {
 
 }  // namespace
 
-// The values of new points, one row each, from the values of base points, and from errors if these have columns.
+// The values of new points, one row each, given the values of base points. If `errors` has columns, the product of each
+// standard deviation and error is added.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
   return guard_new([&] {
@@ -48,7 +49,8 @@ Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcp
   });
 }
 
-// The variances of all new points given the base points or, if these have a posterior, given its data.
+// The variances of all new points, given the values of the base points or, if `posterior` is not NULL, given the data
+// of this posterior.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   return guard_new([&] {
@@ -59,9 +61,9 @@ Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   });
 }
 
-// The variances of weighted sums of new points: `sums` has a matrix `points`, whose columns contain the numbers of the
-// points of a sum, and a matrix `weights`. With `parts`, one column per sum, whose inner products are the covariances
-// of sums.
+// The variances of weighted sums of new points. `sums` has two matrices with one column per sum: `points` has the
+// numbers of the points that are summed, and `weights` their weights. If `parts` is true, the result is a matrix with
+// one column per sum; the inner product of two columns is the covariance of two sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_sums(Rcpp::List sets, Rcpp::List sums, bool parts, int threads) {
   return guard_new([&]() -> Rcpp::NumericVector {

@@ -1,4 +1,5 @@
-// Orderings and nearest neighbours of points for R: positions from 1, n x d coordinates that R has checked.
+// Orderings and nearest neighbours of points for R. Positions are counted from 1; coordinates are n x d matrices that R
+// has checked.
 #include "border.h"
 #include "neighbours/merge.h"
 #include "stored_points.h"
@@ -7,7 +8,7 @@ using namespace kernops;
 
 namespace {
 
-// Checks that `some` holds numbers of points.
+// Checks that each element of `some` is the number of a point, from 1 to n.
 void check_numbers(const Rcpp::IntegerVector& some, Count n) {
   for (const int number : some)
     if (number < 1 || number > n) throw InputError("input", "points are chosen by their numbers");
@@ -36,7 +37,8 @@ Rcpp::IntegerVector points_maxmin(SEXP stored, int threads) {
 
 namespace {
 
-// All points of a tree, in the order of the tree, or some of them, by their positions from 1.
+// The points for which neighbours are searched: all points in the order of a tree, or the points at the positions
+// `some`, from 1.
 class Queries {
  public:
   Queries(const StoredPoints& points, const neighbours::Positions& positions, const int* order,
@@ -57,7 +59,7 @@ class Queries {
   // The position of the query whose result has index i.
   Count position(Count i) const { return all_ ? i : some_[size_t(i)]; }
 
-  // Writes the m nearest earlier points of each query.
+  // Writes the m nearest earlier points of each query to `to`.
   void earlier(StoredPoints& points, const neighbours::Positions& positions, int m, const Settings& settings,
                int* to) const {
     const int* limits = all_ ? point_.data() : some_.data();
@@ -75,8 +77,8 @@ class Queries {
 
 }  // namespace
 
-// The nearest earlier points of all points in their order, as rows from 1; without an order, by row; or only for `some`
-// points, by positions from 1.
+// The nearest earlier points of each point, as row numbers from 1. `order` gives the ordering; if it is NULL, points
+// are ordered by row. If `some` is given, only the points at these positions, from 1, are queries.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVector> order, int m,
                                    Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
@@ -95,7 +97,7 @@ Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVect
   });
 }
 
-// The nearest rows of the points for each row of `query`.
+// The rows of the m nearest stored points for each row of `query`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m, Rcpp::List settings) {
   return guard_new([&] {
@@ -110,8 +112,8 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
   });
 }
 
-// The nearest points among base points, which come first, and earlier points in their order, for all points or for
-// `some`: like points_earlier() applied to base points and points together.
+// For each point, or for the points at the positions `some`, the nearest points among all base points and the earlier
+// points in `order`. The result is that of points_earlier() for the base points followed by the points.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m,
                                      Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
@@ -145,8 +147,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
   });
 }
 
-// The columns of `near`, in which numbers from the columns of `more` that are missing in `near` replace the last
-// numbers, which belong to the farthest points.
+// Joins two lists of neighbours of each point. The points of `more` that are not in `near` replace the last points of
+// `near`, which are the farthest ones.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
   return guard_new([&] {

@@ -18,7 +18,8 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
-// Settings for a number of threads, without interrupts, because rows wait for each other.
+// Settings for a number of threads. The user cannot interrupt, because a thread that stops would leave others waiting
+// for its rows.
 Settings for_threads(int threads) {
   Settings settings;
   settings.threads = threads;
@@ -30,7 +31,7 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
-// Vectors contain all effects before the points; see Posterior::inner().
+// Reorders a vector for the posterior, which stores all effects before the points; see Posterior::inner().
 std::vector<double> inward(const Posterior& posterior, const double* x, Count columns = 1) {
   const size_t n = size_t(posterior.length());
   std::vector<double> out(n * size_t(columns));
@@ -43,7 +44,8 @@ void outward(const Posterior& posterior, const double* x, double* to) {
   for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
-// Some columns from `first` on, which are multiplied together: the inputs from[i], and memory to[i] for their results.
+// A group of columns, from number `first` on, that are multiplied together: from[i] points to an input, and to[i] to
+// the memory for its result.
 struct Columns {
   Count first, count;
   const double* from;
@@ -51,8 +53,8 @@ struct Columns {
   Settings settings;
 };
 
-// Calls each(columns) for all columns of b, in groups as large as possible while each thread still has a group; returns
-// the results.
+// Calls each(columns) for groups of the columns of b, and returns the results. Groups are as large as possible while
+// each thread has at least one group.
 template <class Each>
 Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMatrix& b, int threads,
                                const Each& each) {
@@ -90,7 +92,7 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 
 }  // namespace
 
-// Creates the posterior of points and their earlier neighbours.
+// Creates the posterior of points; `near` has the earlier neighbours of each point.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   return guard_new([&]() -> SEXP {
@@ -102,8 +104,8 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
 // Creates the posterior if the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
 // columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of the pairs of effects
 // that are observed together, as a sparse_symmetric() matrix. The pattern of the factor contains all pairs of the
-// points of each `wide` set. `dense` has the ascending numbers, among all effects, of the effects of the border.
-// [[Rcpp::export(rng = false)]]
+// points of each set of `wide`. `dense` has the ascending numbers of the effects that belong to the border, counted
+// among all effects.
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
                             Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
   return guard_new([&]() -> SEXP {
@@ -128,8 +130,9 @@ SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, 
   });
 }
 
-// The off-diagonal entries of the precision of observations: those of points and effects in the order of `columns`, and
-// those of pairs of effects in the order of `within`.
+// Sets the off-diagonal entries of the precision that observations add: `across` for pairs of a point and an effect, in
+// the order of `columns`, and `within` for pairs of effects, in the order of the matrix `within` (see
+// posterior_hold_effects()).
 // [[Rcpp::export(rng = false)]]
 void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVector within) {
   guard([&] {
@@ -140,8 +143,8 @@ void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVecto
   });
 }
 
-// The entries of the border: observation k belongs to point of[k] and has the effects in column k of `columns`, times
-// `values`; its precision is share[k].
+// Sets the entries of the border. Observation k belongs to point of[k] and has precision share[k]; column k of
+// `columns` has its effects, and column k of `values` the factors of these effects.
 // [[Rcpp::export(rng = false)]]
 void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMatrix columns,
                               Rcpp::NumericMatrix values, Rcpp::NumericVector share) {
@@ -169,7 +172,8 @@ void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector 
   });
 }
 
-// The logarithm of the determinant of Q + D; NaN if a pivot is not positive.
+// Factorises Q + D for the diagonal matrix D, and returns the logarithm of the determinant; NaN if a pivot is not
+// positive.
 // [[Rcpp::export(rng = false)]]
 double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   return guard([&] {
@@ -179,7 +183,8 @@ double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   });
 }
 
-// (Q + D)^-1 b by conjugate gradients with the starting value x; an attribute has the number of steps of each column.
+// Solves (Q + D) x = b by conjugate gradients, with the starting value x. An attribute of the result has the number of
+// steps for each column.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b,
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {
@@ -200,7 +205,7 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
   });
 }
 
-// (Q + D) x.
+// (Q + D) x for the prior precision Q and the diagonal matrix D.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_product(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix x, int threads) {
   return guard([&] {
@@ -212,7 +217,7 @@ Rcpp::NumericMatrix posterior_product(SEXP held, Rcpp::NumericVector diagonal, R
   });
 }
 
-// (L L')^-1 b for the latest factor.
+// (L L')^-1 b for the Cholesky factor L that posterior_factor() computed last.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_precondition(SEXP held, Rcpp::NumericMatrix b, int threads) {
   return guard([&] {
@@ -222,8 +227,9 @@ Rcpp::NumericMatrix posterior_precondition(SEXP held, Rcpp::NumericMatrix b, int
   });
 }
 
-// Runs conjugate gradients for (Q + D) x = L z, with the latest factor L L' as the preconditioner, for each column z:
-// returns the steps and ratios of each run (R/solve_lanczos.R), one column each, with NA after the last step.
+// Runs conjugate gradients for (Q + D) x = L z for each column z, preconditioned by the factor L L' that
+// posterior_factor() computed last. Returns the coefficients of each step (`steps` and `ratios`, see
+// R/solve_lanczos.R), with one column per z, and NA after the last step.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most,
                              int threads) {
@@ -250,7 +256,8 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
   });
 }
 
-// The diagonal of the inverse, whose other entries are stored as well.
+// The diagonal of the inverse of the factorised precision. Other entries of the inverse are kept for the functions
+// below.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   return guard([&] {
@@ -265,7 +272,7 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   });
 }
 
-// The variances of weighted sums of the points of sets, ignoring shares of a variance below `nothing`.
+// The variances of weighted sums of points, one sum per set. Contributions to a variance below `nothing` are ignored.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, double nothing,
                                    int threads) {
@@ -276,7 +283,7 @@ Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::Nu
   });
 }
 
-// One column for each sum; the inner products of the columns are the covariances of the sums.
+// A matrix with one column per weighted sum of points; the inner product of two columns is the covariance of two sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
   return guard([&] {
@@ -303,8 +310,8 @@ Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::Numer
   });
 }
 
-// The variances of sums of a point and of effects times values, with columns in ascending order; requires
-// posterior_variances().
+// The variances of sums of the value of a point and of effects, which are multiplied by `values`; each column of
+// `columns` is ascending. posterior_variances() must be called first.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points, Rcpp::IntegerMatrix columns,
                                            Rcpp::NumericMatrix values, int threads) {
@@ -324,7 +331,7 @@ Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points
   });
 }
 
-// The covariances of the effects that are observed together; requires posterior_variances().
+// The covariances of the pairs of effects that are observed together. posterior_variances() must be called first.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_effects(SEXP held) {
   return guard([&] {

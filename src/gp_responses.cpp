@@ -51,7 +51,8 @@ void put(const Eigen::MatrixXd& from, double* to, size_t number) {
 
 }  // namespace
 
-// The optimum of each column of `responses`, with the names of ResponseOptimum; NA if a column has no optimum.
+// Fits each column of `responses`. The result has an element for each member of ResponseOptimum, with NA for columns
+// that have no optimum.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix responses, Rcpp::List parameters,
                             Rcpp::List starts, bool reml, Rcpp::List settings) {
@@ -93,9 +94,9 @@ Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix
   });
 }
 
-// The likelihood data of all responses at one theta: the log-determinant, the factor of the products of the whitened
-// trend, the sum of squares of each whitened response, and the products trend x responses; NULL if the covariance is
-// singular.
+// Data of the likelihood of all responses at one theta: the log-determinant of the covariance, the Cholesky factor of
+// the Gram matrix of the whitened trend, the sum of squares of each whitened response, and the inner products of trend
+// columns and responses. The result is NULL if the covariance is singular.
 // [[Rcpp::export(rng = false)]]
 SEXP responses_products(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
                         Rcpp::NumericMatrix responses, Rcpp::List settings) {

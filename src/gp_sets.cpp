@@ -1,4 +1,4 @@
-// The R interface of the sets of points of R/lik_vecchia.R.
+// The R interface of computations with conditioning sets, for R/lik_vecchia.R.
 #include "cuda/sets/sets.h"
 
 #include "cpu/cpu.h"
@@ -41,16 +41,16 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
 
 namespace {
 
-// Chooses the backend. The pairs of a set take some tens of operations each, and its factor a sixth of the cube of its
-// size.
+// Chooses the backend by the number of operations: some tens for each pair of points of a set, and a sixth of the cube
+// of the set's size for the Cholesky factor.
 const Backend& chosen(const SetRequest& request) {
   if (request.rank) return cpu_backend();
   const double size = request.m + 1, each = size * size * (20 + size / 6) * (request.slopes ? 3 : 1);
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
-// The weights and standard deviations: a matrix and a vector or, with slopes, an array and a matrix, in which
-// parameters are the second and the first dimension, respectively.
+// The weights and standard deviations as R objects. Without slopes they are a matrix and a vector; with slopes they are
+// an array and a matrix, where the parameters are the second dimension of the array and the rows of the matrix.
 Rcpp::List weights_of(const SetRequest& request) {
   const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
   Rcpp::NumericVector weights = new_numbers(double(m) * rows * sets), sd = zeros(double(rows) * sets);
@@ -66,7 +66,7 @@ Rcpp::List weights_of(const SetRequest& request) {
 
 }  // namespace
 
-// Stores points in their order and the neighbours of the last points, for sets_sums().
+// Stores points in their order, and the neighbours of the last points, for sets_sums().
 // [[Rcpp::export(rng = false)]]
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
                Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, int threads = 1) {
@@ -80,8 +80,8 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
   });
 }
 
-// Copies the sets and adds a low-rank part of the covariance: the inner products of the columns of `factors`, one for
-// each point, are subtracted from the covariance of two points.
+// Copies stored sets and subtracts a low-rank part from the covariance. `factors` has one column per point; the inner
+// product of two columns is subtracted from the covariance of two points.
 // [[Rcpp::export(rng = false)]]
 SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
   return guard_new([&]() -> SEXP {
@@ -92,8 +92,8 @@ SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
   });
 }
 
-// The sums of jobs/sets.h over stored sets with `count` neighbours, and the number of the first singular set, or 0.
-// `nugget` has the meaning it has in request_of().
+// Computes the sums of jobs/sets.h over stored sets, with `count` neighbours per set. Returns the sums, and in `bad`
+// the number of the first singular set, or 0. `nugget` has the meaning that it has in request_of().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                      Rcpp::List settings) {
@@ -109,8 +109,8 @@ Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget
   });
 }
 
-// The CUDA texts of sums and of weights, with slopes unless `slopes` is NULL; and the same texts for matrices that are
-// split between two memories.
+// Four CUDA texts: for sums and for weights, and the same two texts for matrices that are split between two kinds of
+// memory. The texts include slopes unless `slopes` is NULL.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard_new([&] {
@@ -121,9 +121,10 @@ Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP 
   });
 }
 
-// For each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
-// deviation; with an operator of derivatives, also the derivatives of the weights and of the deviation's logarithm. The
-// variances of the covariance are multiplied by `diagonal`.
+// The conditional distribution of each of the last points given its neighbours: the weights of the neighbours in the
+// conditional mean, and the conditional standard deviation. If there is an operator of derivatives, the derivatives of
+// the weights and of the logarithm of the standard deviation are returned, too. The covariance of each point with
+// itself is multiplied by `diagonal`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
                         Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours,
@@ -137,7 +138,7 @@ Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::N
   });
 }
 
-// The results of sets_weights() for stored sets, with `count` neighbours.
+// Like sets_weights(), for stored sets and with `count` neighbours per set.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                                  Rcpp::List settings) {
@@ -145,9 +146,10 @@ Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta
       [&] { return weights_of(request_of(operators, theta, nugget, *Rcpp::XPtr<HeldSets>(held), count, settings)); });
 }
 
-// The gradient of a function of the weights and standard deviations of stored sets, given its derivatives with respect
-// to the weights and to the logarithms of the deviations; and for each set the inverse of the covariance of its
-// neighbours times the derivatives with respect to the weights.
+// The gradient, with respect to theta, of a function of the weights and standard deviations of stored sets. `weights`
+// and `log_sd` are the derivatives of the function with respect to the weights and to the logarithms of the standard
+// deviations. The result has also, for each set, the inverse covariance of the neighbours times the derivatives with
+// respect to the weights.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
                                  Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings) {
@@ -164,8 +166,8 @@ Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta
   });
 }
 
-// The results of sets_weights() for other points without noise, given neighbours among the stored points. If the stored
-// points have factors, the factors of the other points follow their coordinates.
+// Like sets_weights() for other points, without noise, whose neighbours are stored points. If the stored points have
+// low-rank factors, each other point has its factors after its coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets,
                            double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings) {

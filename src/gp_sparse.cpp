@@ -1,10 +1,11 @@
-// Products with the sparse factor U of conditional distributions, and with its weights, for R/solve_sets.R.
+// Products with the sparse factor U of conditional distributions, and with the matrix of its weights, for
+// R/solve_sets.R.
 #include "settings.h"
 #include "sparse_factor.h"
 
 using namespace kernops;
 
-// The weighted sums of rows of x over the neighbours of each set.
+// For each set, the sum of the rows of x of its neighbours, times their weights.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x) {
   return guard_new([&] {
@@ -22,7 +23,8 @@ Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix 
   });
 }
 
-// For each of `points` points, the weighted sum of the rows of x over the sets that contain it as a neighbour.
+// For each of `points` points, the weighted sum of the rows of x that belong to the sets with this point as a
+// neighbour.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x,
                                  int points) {
@@ -39,7 +41,7 @@ Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatri
   });
 }
 
-// x U', or x U, for a matrix x with one column per point.
+// x U', or x U if `transposed`, for a matrix x with one column per point.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed, int threads) {
@@ -69,7 +71,7 @@ Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector
   });
 }
 
-// x U'^-1, or x U^-1.
+// x U'^-1, or x U^-1 if `transposed`, for a matrix x with one column per point.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed) {

@@ -9,8 +9,8 @@ using namespace kernops;
 
 namespace {
 
-// log(j! Gamma(a j)) and its derivative by a. If all rows have the same a, both functions have few values, which are
-// stored.
+// log(j! Gamma(a j)) and its derivative with respect to a. If all rows have the same a, the values for each j are
+// computed once and stored.
 class Gammas {
  public:
   Gammas(const double* a, Count rows, double most) {
@@ -26,7 +26,7 @@ class Gammas {
   std::vector<double> logarithms_, slopes_;
 };
 
-// Some vectors with an element for each row.
+// The arguments of tweedie_sums(), vectors with an element for each row.
 struct Terms {
   const double *middle, *log_z, *change, *a, *slope;
   double wide(Count row) const { return 10 * std::sqrt(middle[row] / (1 + a[row])); }
@@ -34,7 +34,8 @@ struct Terms {
   double last(Count row) const { return std::ceil(middle[row] + wide(row) + 25); }
 };
 
-// Sums the terms of a row; beyond the largest term, terms decrease faster and faster.
+// Sums the terms of a row in ascending order of j, and stops where terms are negligible: beyond the largest term, terms
+// decrease faster and faster.
 std::array<double, 4> sums_of(const Terms& of, Count row, const Gammas& gammas) {
   const double a = of.a[row], log_z = of.log_z[row], middle = of.middle[row];
   const auto term = [&](double j) { return j * log_z - gammas.logarithm(j, a); };
@@ -50,9 +51,10 @@ std::array<double, 4> sums_of(const Terms& of, Count row, const Gammas& gammas) 
 
 }  // namespace
 
-// A row has the logarithm of the term at j = round(middle), and four sums over j near `middle` of the terms exp(j
-// log_z) / (j! Gamma(a j)) divided by this term: plain, times j, and times the derivatives of the terms' logarithms by
-// the power, for which `change` is the derivative of log_z and `slope` the derivative of a.
+// Each row of the result has the logarithm of a reference term, at j = round(middle), and three sums over j near
+// `middle`. The terms exp(j log_z) / (j! Gamma(a j)) are divided by the reference term, and summed as they are,
+// multiplied by j, and multiplied by the derivative of their logarithm with respect to the power. `change` is the
+// derivative of log_z with respect to the power, and `slope` the derivative of a.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix tweedie_sums(Rcpp::NumericVector middle, Rcpp::NumericVector log_z, Rcpp::NumericVector change,
                                  Rcpp::NumericVector a, Rcpp::NumericVector slope, int threads) {

@@ -14,9 +14,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count batch = 1 << 20;  // numbers converted at a time
+constexpr Count batch = 1 << 20;  // numbers that are converted at a time
 
-// Calls body(first, count) for one batch of `length` numbers after another.
+// Calls body(first, count) for successive batches that cover numbers 0 .. length - 1.
 template <class F> void in_batches(Count length, F body) {
   for (Count first = 0; first < length; first += batch) body(first, std::min(batch, length - first));
 }
@@ -24,7 +24,7 @@ template <class F> void in_batches(Count length, F body) {
 struct Precision {
   const char* name;
   MemorySpace space;
-  const char* type;  // the type of the numbers in kernels
+  const char* type;  // the C++ type of the numbers in CUDA texts
 };
 constexpr Precision precisions[] = {{"float64", MemorySpace::device_double, "double"},
                                     {"float32", MemorySpace::device_float, "float"},
@@ -37,7 +37,7 @@ const Precision& precision_at(MemorySpace space) {
   throw std::logic_error("no GPU matrix has this memory space");
 }
 
-// Calls body(number) with a number of the type in which a space stores numbers.
+// Calls body(number) with a number of the C++ type that the memory space stores.
 template <class F> void with_number(MemorySpace space, F body) {
   switch (space) {
     case MemorySpace::device_float: return body(float());
@@ -70,7 +70,7 @@ Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.colum
     use_device(device);
   }
   copy_across(memory.pointer(), device, other.memory.pointer(), other.device, bytes());
-  if (device != other.device) synchronize();  // the other matrix may be freed first
+  if (device != other.device) synchronize();  // `other` may be freed before the copy would have ended
 }
 
 void Matrix::copy_from(const double* numbers) {
@@ -171,7 +171,7 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device) {
   });
 }
 
-// Writes the numbers of a matrix of R into a matrix of the same size.
+// Copies the numbers of an R matrix into a gpu_matrix of the same size.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
   return guard([&]() -> SEXP {
@@ -181,7 +181,7 @@ SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
   });
 }
 
-// A copy of the matrix on another device.
+// Copies a gpu_matrix to another device.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_move(SEXP x, int device) {
   return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(any_gpu_matrix(x), device)); });
@@ -208,7 +208,7 @@ Rcpp::List gpu_describe(SEXP x) {
   });
 }
 
-// Selects rows and columns by positions from 1, which must exist; all rows without positions.
+// Selects rows and columns by positions from 1, which must exist; without `chosen_rows`, all rows are selected.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {

@@ -1,4 +1,4 @@
-// A matrix on the GPU for C++; R holds it by an external pointer of class gpu_matrix.
+// A matrix on a GPU as a C++ object. R holds it by an external pointer of class gpu_matrix.
 #pragma once
 #include "border.h"
 #include "cuda/cuda.h"
@@ -6,7 +6,7 @@
 namespace kernops {
 namespace cuda {
 
-// rows x columns numbers in column-major order. The constructors make its device current.
+// A matrix of rows x columns numbers in column-major order on `device`. The constructors make this device current.
 struct Matrix {
   Matrix(Count rows, Count columns, MemorySpace space, int device);
   Matrix(Count rows, Count columns, bool single, int device);
@@ -25,23 +25,24 @@ struct Matrix {
   void copy_to(double* numbers) const;
 };
 
-// The memory space of the numbers of a precision of R, and the name of the precision.
+// The memory space for a precision that R names, and the name of the precision.
 MemorySpace space_of_precision(const std::string& precision);
 const char* precision_of(MemorySpace space);
 
-// The matrix in another precision, on the same device.
+// Returns a copy of the matrix in another precision, on the same device.
 std::unique_ptr<Matrix> converted(const Matrix& from, MemorySpace space);
 
 }  // namespace cuda
 }  // namespace kernops
 
 bool is_gpu_matrix(SEXP x);
-// Returns the matrix of an R object and makes its device current; throws InputError if x has lost its memory. Only
-// formulas read 16-bit numbers: gpu_matrix(), for all other computations, throws InputError for them.
+// any_gpu_matrix() returns the matrix of an R object and makes its device current; it throws InputError if the memory
+// has been freed. Only formulas can read 16-bit numbers: all other computations call gpu_matrix(), which throws
+// InputError for a matrix of 16-bit numbers.
 kernops::cuda::Matrix& any_gpu_matrix(SEXP x);
 kernops::cuda::Matrix& gpu_matrix(SEXP x);
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
 void check_size(const kernops::cuda::Matrix& target, kernops::Count rows, kernops::Count columns);
 SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device);
-void read_memory_limit();  // the option kernops.gpu_memory
+void read_memory_limit();  // reads the option kernops.gpu_memory
 Rcpp::NumericMatrix gpu_download(SEXP x);

@@ -1,6 +1,6 @@
-// Values of class integer64: whole numbers of 64 bits in the memory of doubles; the lowest number means missing. Sums
-// are exact because the numbers are split into three limbs of 22 bits, the highest with the sign, which are added as
-// doubles.
+// Values of class integer64: 64-bit integers in the memory of doubles, where the lowest integer means missing. Sums are
+// exact because each integer is split into three limbs of 22 bits, which are summed as doubles; the highest limb has
+// the sign.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -19,13 +19,13 @@ constexpr std::int64_t missing = std::numeric_limits<std::int64_t>::min();
 const std::int64_t* bits_of(SEXP x) { return reinterpret_cast<const std::int64_t*>(REAL(in_memory(x))); }
 std::int64_t* bits_of(Rcpp::NumericVector& x) { return reinterpret_cast<std::int64_t*>(x.begin()); }
 
-// a - b, which may need 65 bits.
+// a - b as a double, because the difference may need 65 bits.
 double difference(std::int64_t a, std::int64_t b) {
   const auto distance = [](std::int64_t a, std::int64_t b) { return double(std::uint64_t(a) - std::uint64_t(b)); };
   return a >= b ? distance(a, b) : -distance(b, a);
 }
 
-// Joins three limbs, or sums of limbs, to a number; `missing` if it needs more than 64 bits.
+// Joins three limbs, or sums of limbs, to an integer; returns `missing` if the integer needs more than 64 bits.
 std::int64_t joined(std::int64_t low, std::int64_t middle, std::int64_t high) {
   middle += low >> limb_bits, low &= limb_mask;
   high += middle >> limb_bits, middle &= limb_mask;
@@ -36,7 +36,7 @@ std::int64_t joined(std::int64_t low, std::int64_t middle, std::int64_t high) {
 
 }  // namespace
 
-// x - origin as doubles, which are exact up to 2^53; NULL if |x| is larger than `most` for some value.
+// x - origin as doubles, which are exact up to 2^53; NULL if the absolute value of a number exceeds `most`.
 // [[Rcpp::export(rng = false)]]
 SEXP int64_doubles(SEXP x, SEXP origin, double most) {
   return guard_new([&]() -> SEXP {
@@ -54,7 +54,7 @@ SEXP int64_doubles(SEXP x, SEXP origin, double most) {
   });
 }
 
-// The numbers as integer64; missing for NaN.
+// Converts doubles to integer64; NaN becomes missing.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector int64_of_doubles(Rcpp::NumericVector x) {
   return guard_new([&] {
@@ -81,7 +81,7 @@ Rcpp::List int64_limbs(SEXP x) {
   });
 }
 
-// Joins the limbs of each number; NULL if a number needs more than 64 bits.
+// Joins the limbs of each number to an integer64; NULL if a number needs more than 64 bits.
 // [[Rcpp::export(rng = false)]]
 SEXP int64_join(Rcpp::NumericVector low, Rcpp::NumericVector middle, Rcpp::NumericVector high) {
   return guard_new([&]() -> SEXP {
@@ -99,7 +99,7 @@ SEXP int64_join(Rcpp::NumericVector low, Rcpp::NumericVector middle, Rcpp::Numer
   });
 }
 
-// The distinct numbers in ascending order, without missing ones.
+// The distinct numbers of x in ascending order, without the missing value.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector int64_levels(SEXP x) {
   return guard_new([&] {
@@ -114,7 +114,7 @@ Rcpp::NumericVector int64_levels(SEXP x) {
   });
 }
 
-// The position of each number among the levels, from 1.
+// For each number of x, its position among the ascending levels, from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector int64_codes(SEXP x, SEXP levels) {
   return guard_new([&] {

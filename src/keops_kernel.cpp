@@ -11,7 +11,7 @@ using namespace kernops;
 
 namespace {
 
-// Converts positions to R: the engine returns numbers from 1, and 0 for a missing position.
+// Converts positions for R: the engine returns positions from 1 and 0 for a missing position, which becomes NA.
 SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
   const int first = first_position(reduction_table()[result.row], result.size);
   for (Count batch = 0; batch < call.batches; ++batch)
@@ -102,14 +102,15 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     Rcpp::NumericVector out = new_numbers(double(call.nrow) * double(call.ncol) * double(call.batches));
     set_dim(out, call);
     execute_batches(*kernel, call.data, call.batches, options, call.target(out));
-    // a sum over both axes is returned to the host: `output = \"gpu\"` is not supported
+    // a sum over both axes is returned to the host, so this result is uploaded for `output = "gpu"`
     if (options.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), "float64", options.devices.front());
     return mark_missing(out, call, result);
   });
 }
 
-// Milliseconds of one call whose result stays on the GPU, averaged over several calls: on the device, between two
-// events around all calls; and on the host, which waits for each call.
+// The time of one call in milliseconds, averaged over several calls whose results stay on the GPU. The result has two
+// times: that of the device, measured by two events before and after all calls, and that of the host, which waits for
+// the end of each call.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, Rcpp::List settings,
                                        int calls) {
@@ -124,7 +125,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
       execute(*kernel, call.data, wanted, call.target(out));
       cuda::use_device(out.device);
     };
-    once();  // loads the kernels that the call needs
+    once();  // the first call compiles or loads the kernels
     cuda::synchronize();
     const double device = cuda::device_milliseconds([&] {
       for (int n = 0; n < calls; ++n) once();
@@ -144,7 +145,7 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-// The device that processes m x n pairs; `there` is true if some data are on the GPU. -1 is the host.
+// The number of the device that would process m x n pairs; -1 is the host. `there` is true if some data are on the GPU.
 // [[Rcpp::export(rng = false)]]
 int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, Rcpp::List settings) {
   return guard([&] {

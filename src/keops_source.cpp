@@ -1,4 +1,4 @@
-// The R interface of the kernels of an operator for a described GPU. No GPU is needed.
+// The R interface to the CUDA kernels that an operator would use on a GPU with given properties. No GPU is needed.
 #include "cuda/cuda.h"
 #include "cuda/pairs/choose.h"
 #include "settings.h"
@@ -16,7 +16,7 @@ cuda::Extent extent_of(const Rcpp::List& description) {
           Rcpp::as<bool>(description["ranges"]), 1e9};
 }
 
-// The words for the enumerators of cuda/pairs/choose.h.
+// The names in R of the enumerators of cuda/pairs/choose.h.
 const char* const mainloops[] = {"narrow", "wide", "panels", "lists"};
 const char* const atoms[] = {"terms", "double", "TF32", "half pairs", "warp groups", "digits"};
 const char* const consumers[] = {"states", "vector sum", "store", "top-k"};
@@ -44,7 +44,7 @@ Rcpp::List as_list(const cuda::Recipe& r) {
       Rcpp::_["words"] = in_one_line(r), Rcpp::_["reason"] = r.reason);
 }
 
-// Calls choose() for each plan of a kernel: take(layout, settings, recipe).
+// Calls choose() for each plan of a kernel, and passes the choice to take(layout, settings, recipe).
 template <class Take>
 void each_recipe(const Kernel& kernel, const Rcpp::List& settings, const Rcpp::List& gpu, const Rcpp::List& extent,
                  Take take) {
@@ -59,7 +59,7 @@ void each_recipe(const Kernel& kernel, const Rcpp::List& settings, const Rcpp::L
 
 }  // namespace
 
-// The recipes of all reductions, as lists of words and numbers.
+// The recipes of all reductions of a kernel, one list of strings and numbers for each reduction.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List cuda_recipes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List settings, Rcpp::List gpu, Rcpp::List extent) {
   Rcpp::List all;
@@ -68,7 +68,7 @@ Rcpp::List cuda_recipes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List settings,
   return all;
 }
 
-// The CUDA text of the last reduction.
+// The CUDA text of the last reduction of a kernel.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List settings, Rcpp::List gpu, Rcpp::List extent) {
   cuda::Text text;

@@ -1,4 +1,4 @@
-// Checks R's data against the variables of a formula.
+// Checks the arguments of R against the variables of a formula.
 #include "kernel_call.h"
 
 #include <kernops/sixteen_bits.h>
@@ -17,7 +17,8 @@ namespace {
                               " (points are " + (rows ? "columns" : "rows") + "), not " + std::to_string(got));
 }
 
-// A vector has one entry for each point. A vector with the entries of one point is a row that lost its dimensions.
+// Checks a vector, which must have one entry for each point. A vector with the entries of a single point is rejected:
+// it is probably a row of a matrix that lost its dimensions.
 void check_row(const Variable& v, Count length, bool points_are_columns) {
   if (v.axes == none || v.size == 1 || length != v.size) return;
   const std::string row = points_are_columns ? "[, 1, drop = FALSE]" : "[1, , drop = FALSE]";
@@ -27,7 +28,7 @@ void check_row(const Variable& v, Count length, bool points_are_columns) {
                               (points_are_columns ? "cbind" : "rbind") + "(v)` of a vector v");
 }
 
-// Points are the rows or the columns of a matrix. A parameter may be a vector of any shape.
+// The points are the rows or the columns of a matrix. A parameter may have any shape: only its length is checked.
 Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool points_are_columns) {
   if (v.axes == none) {
     if (nrow * ncol != v.size)
@@ -45,7 +46,7 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
 
 bool is_matrix(const Variable& v, Count nrow, Count ncol) { return v.axes == none && nrow > 1 && ncol > 1; }
 
-// Reads a matrix by rows, because R stores it by columns.
+// Returns the entries of a matrix by rows; R stores matrices by columns.
 Rcpp::NumericVector by_rows(const Input& input, Count nrow, Count ncol) {
   Rcpp::NumericVector turned(input.values.size());
   const double* from = input.values.begin();
@@ -104,7 +105,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns, const std::
   if (v.axes != none && !inputs.empty()) input.values = rounded(input.values, v, inputs);
   input.array.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const bool vector = dims < 2;  // a vector, or an array of one dimension, as returned by table()
+  const bool vector = dims < 2;  // a vector, or an array with one dimension, as made by table()
   const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
   const Count ncol = !vector ? INTEGER(dim)[1] : points_are_columns ? length : 1;
   if (dims == 3) {
@@ -122,7 +123,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns, const std::
   return input;
 }
 
-// The number of batches; arrays of one batch are recycled.
+// The number of batches, on which all arguments must agree; arguments with one batch are recycled.
 Count common_batches(const Program& program, const std::vector<Input>& inputs) {
   int first = -1;
   for (int n = 0; n < int(inputs.size()); ++n) {
@@ -136,7 +137,7 @@ Count common_batches(const Program& program, const std::vector<Input>& inputs) {
   return first < 0 ? 1 : inputs[first].batches;
 }
 
-// The number of points of an axis, on which all its variables must agree; 1 if the axis has no variables.
+// The number of points of an axis, on which all variables of this axis must agree; 1 if the axis has no variables.
 Count common_points(const Program& program, const std::vector<Input>& inputs, unsigned axes) {
   int first = -1;
   for (int n = 0; n < int(inputs.size()); ++n) {

@@ -1,4 +1,4 @@
-// The arguments of one computation from R.
+// The arguments that R passes for one computation.
 #pragma once
 #include <memory>
 
@@ -7,14 +7,14 @@
 
 namespace kernops {
 
-const char* category(unsigned axes);  // Vi, Vj or Pm
+const char* category(unsigned axes);  // returns "Vi", "Vj" or "Pm"
 
-// Throws if the parameter cannot be a matrix of this shape, because the formula reads it as a vector or in another
-// shape.
+// Throws if the parameter v cannot be a matrix of this shape, because the formula reads v as a vector or as a matrix of
+// another shape.
 void check_matrix(const Variable& v, Count rows, Count columns);
 
-// An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Owns the converted
-// data.
+// An argument as doubles, converted from an R vector, matrix or array, or a gpu_matrix; with the numbers of points and
+// of batches. Owns converted data.
 struct Input {
   Rcpp::NumericVector values;
   ArrayRef array;
@@ -24,8 +24,8 @@ struct Input {
   bool batched = false;  // an array of three dimensions
 };
 
-// All R arguments of one computation, checked, and the shape of its result. Points are rounded to the numbers of
-// `inputs`, "bfloat16" or "float16", unless it is empty; parameters are not.
+// All arguments of one computation, checked, and the shape of the result. `inputs` is the number format to which points
+// are rounded, "bfloat16" or "float16"; if it is empty, points are not rounded. Parameters are never rounded.
 struct Call {
   Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges, bool points_are_columns,
        const std::string& inputs = "");
@@ -37,13 +37,13 @@ struct Call {
   std::vector<Input> inputs;
   Data data;
   Count batches;
-  bool batched = false;  // true for an array, even of a single batch
+  bool batched = false;  // true if the result is an array with batches, even if there is only one batch
   std::unique_ptr<Ranges> some;
   Count points, nrow, ncol, entry, row;
   std::vector<Count> dim;  // shape of the result, without batches
 };
 
-// The precision of the points, from the settings that R/settings.R makes.
+// The element `inputs` of the settings that R/settings.R makes: the number format of the points.
 std::string inputs_of(const Rcpp::List& settings);
 
 }  // namespace kernops

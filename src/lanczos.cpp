@@ -1,12 +1,12 @@
-// The quadrature of Lanczos' tridiagonal matrices: eigenvalues, and the first entries of the eigenvectors.
+// Gauss quadrature from Lanczos' tridiagonal matrices: eigenvalues, and the first entries of the eigenvectors.
 #include <cmath>
 
 #include "border.h"
 
 namespace {
 
-// Implicit QL steps (Golub and Welsch 1969) on a symmetric tridiagonal matrix, whose eigenvalues replace its
-// diagonal. Only the first entries of the eigenvectors are updated, so n rows take n^2 operations.
+// Implicit QL steps (Golub and Welsch 1969) on a symmetric tridiagonal matrix. The eigenvalues replace the diagonal.
+// Only the first entry of each eigenvector is updated, so that a matrix of n rows takes n^2 operations.
 struct Tridiagonal {
   std::vector<double> diagonal, below, first;  // below[k] is entry (k + 1, k)
 
@@ -22,7 +22,7 @@ struct Tridiagonal {
   }
 
  private:
-  // Returns the last row of the block that starts at k: an entry that is negligible by rounding ends the block.
+  // Returns the last row of the block that starts at row k. A block ends where the off-diagonal entry is negligible.
   size_t block_end(size_t k) const {
     size_t end = k;
     while (end + 1 < diagonal.size() &&
@@ -31,8 +31,8 @@ struct Tridiagonal {
     return end;
   }
 
-  // One QL step with the eigenvalue of the upper 2 x 2 block as its shift: a rotation creates a bulge at the end of the
-  // block, and further rotations chase the bulge up to row k.
+  // One QL step, with the eigenvalue of the upper 2 x 2 block as the shift. A rotation creates a bulge at the end of
+  // the block, and further rotations move the bulge up to row k.
   void ql_step(size_t k, size_t end) {
     const double half = (diagonal[k + 1] - diagonal[k]) / (2 * below[k]);
     const double shift = diagonal[k] - below[k] / (half + std::copysign(std::hypot(half, 1), half));
@@ -41,7 +41,7 @@ struct Tridiagonal {
       const double bulge = sine * below[row], beside = cosine * below[row];
       const double length = std::hypot(bulge, corner);
       below[row + 1] = length;
-      if (length == 0) {  // the block has split
+      if (length == 0) {  // an off-diagonal entry became 0, which splits the block
         diagonal[row + 1] -= carried;
         below[end] = 0;
         return;
@@ -63,7 +63,7 @@ struct Tridiagonal {
 
 }  // namespace
 
-// Nodes and weights of the quadrature that a symmetric tridiagonal matrix represents.
+// The nodes and weights of the Gauss quadrature that belongs to a symmetric tridiagonal matrix.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below) {
   return guard([&] {

@@ -1,5 +1,5 @@
-// The R interface of block-sparse ranges: six arrays, counted from 1 with inclusive ends, are checked and converted to
-// Blocks.
+// The R interface of block-sparse ranges. R passes six arrays, counted from 1 with inclusive ends, which are checked
+// and converted to Blocks.
 #include "ranges.h"
 
 #include <cstdint>
@@ -8,7 +8,7 @@ using namespace kernops;
 
 namespace {
 
-// Pairs of positions from 1.
+// An R matrix with two columns: first and last positions, from 1.
 struct Ends {
   std::string name;
   Rcpp::IntegerMatrix ends;
@@ -19,7 +19,7 @@ struct Ends {
   Count begin(Count n) const { return ends(n, 0) - Count(1); }
   Count end(Count n) const { return ends(n, 1); }
 
-  // Checks that ranges first .. last - 1 lie within the points and follow one another.
+  // Checks that ranges first .. last - 1 lie within the points and are in ascending order without overlaps.
   void check(Count first, Count last) const {
     for (Count n = first; n < last; ++n) {
       const bool inside = ends(n, 0) > 0 && end(n) > begin(n) && end(n) <= limit;
@@ -41,8 +41,8 @@ struct Ends {
 
 SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_memory(arrays[name], INTSXP); }
 
-// The clusters of one axis: each has a range of rows, and a slice of the ranges of the other axis that are combined
-// with these rows.
+// The clusters of one axis. Each cluster has a range of rows, and a slice of the list of ranges of the other axis that
+// are combined with these rows.
 class Half {
  public:
   Half(const Rcpp::List& arrays, const std::string& rows, const std::string& columns, Count m, Count n)
@@ -55,7 +55,7 @@ class Half {
     for (Count c = 0; c < clusters_.count(); ++c) kept_.check(slice(c), slice(c + 1));
   }
 
-  // The blocks of all rows, in order: rows outside all clusters are combined with no columns.
+  // The blocks of all rows, in order. Rows outside all clusters belong to blocks without columns.
   Blocks blocks() const {
     Blocks all;
     Count covered = 0;
@@ -109,8 +109,8 @@ std::uint64_t mixed(std::uint64_t n) {
   return n ^ (n >> 31);
 }
 
-// Returns a fingerprint of the pairs. Each pair has a weight, a product of differences of mixed(): two lists of the
-// same pairs have equal sums of weights, and two other lists almost never.
+// Returns a fingerprint of a set of pairs. Each pair has a weight, which is a product of differences of mixed(), and
+// the fingerprint is the sum of the weights. Equal sets have equal fingerprints, and different sets almost never do.
 std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   const auto weight = [](Count begin, Count end, bool i) {
     return mixed(std::uint64_t(2 * end + i)) - mixed(std::uint64_t(2 * begin + i));
@@ -133,8 +133,8 @@ Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
 
 bool Ranges::symmetric() const { return fingerprint(by_i, true) == fingerprint(by_i, false); }
 
-// Returns whether the ranges contain the pair (j, i) with each pair (i, j). Ranges that do not fit m x n points are an
-// error.
+// Returns whether the ranges contain, for each pair (i, j), the pair (j, i). Throws InputError if the ranges do not fit
+// m x n points.
 // [[Rcpp::export(rng = false)]]
 bool ranges_symmetric(Rcpp::List ranges, double m, double n) {
   return guard([&] { return Ranges(ranges, Count(m), Count(n)).symmetric(); });

@@ -1,10 +1,10 @@
-// kernops_ranges in C++.
+// The R object kernops_ranges as a C++ object.
 #pragma once
 #include "border.h"
 
-// The pairs of six arrays, by i and by j; m and n are the numbers of points. Throws InputError.
+// The pairs that six R arrays describe, by i and by j; m and n are the numbers of points. Throws InputError.
 struct Ranges {
   Ranges(const Rcpp::List& arrays, kernops::Count m, kernops::Count n);
-  bool symmetric() const;  // each pair is present in both orders
+  bool symmetric() const;  // true if both (i, j) and (j, i) are present for each pair
   kernops::Blocks by_i, by_j;
 };

@@ -1,4 +1,4 @@
-// The R interface of reduce_by_key(): the beginnings of runs of equal keys.
+// The R interface of reduce_by_key(): finds the runs of equal adjacent keys.
 #include <cstdint>
 
 #include "cuda/segments/segments.h"
@@ -6,7 +6,8 @@
 
 using namespace kernops;
 
-// The beginnings of runs of equal adjacent keys, from 0; NA equals NA. Keys of class integer64 are their bits.
+// The first position of each run of equal adjacent keys, from 0; NA equals NA. Keys of class integer64 are compared bit
+// by bit.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
   return guard_new([&] {
@@ -25,7 +26,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
         else
           find(REAL(keys), [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
         break;
-      case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R stores each string once
+      case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // equal strings have equal addresses
       default: find(INTEGER(keys), equal);
     }
     return numbers_of(starts);
@@ -34,7 +35,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
 
 namespace {
 
-// Runs whose keys are in a matrix, which is kept because the plans of other batches need the keys.
+// Runs of equal keys in a gpu_matrix. The matrix is kept because plans of other batches read the keys, too.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
       : KeyRuns(matrix.memory.address(), matrix.single(), matrix.rows), from(keys) {}
@@ -43,7 +44,7 @@ struct RunsOfMatrix : cuda::KeyRuns {
 
 }  // namespace
 
-// Creates the runs of keys on the GPU; they are found when they are first requested.
+// Creates the plan of the runs of equal keys on the GPU. The runs are found when they are first requested.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_keys(SEXP keys) {
   return guard_new([&] {
@@ -66,7 +67,7 @@ cuda::KeyRuns& runs_of(SEXP segments) {
 
 }  // namespace
 
-// The number of runs.
+// The number of runs of equal keys.
 // [[Rcpp::export(rng = false)]]
 double seg_count_runs(SEXP segments) {
   return guard_new([&] { return double(runs_of(segments).count); });

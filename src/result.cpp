@@ -8,7 +8,7 @@ void check_stays(bool stays, const Backend& backend) {
 
 namespace {
 
-// The user's matrix for the results, after checks.
+// The matrix that the user gave for the results; checks its device, shape and type.
 cuda::Matrix& target(SEXP into, int device, Count rows, Count columns, bool single) {
   cuda::Matrix& matrix = gpu_matrix(into);
   check_size(matrix, rows, columns);
@@ -48,7 +48,7 @@ void Result::keep_rows(Count rows) {
     return;
   }
   matrix_->rows = rows;
-  if (2 * rows >= rows_) return;  // a small result in a large block would waste memory
+  if (2 * rows >= rows_) return;  // copying few rows frees the memory of the others
   auto exact = std::make_unique<cuda::Matrix>(rows, 1, matrix_->single(), matrix_->device);
   cuda::copy_across(exact->memory.pointer(), exact->device, matrix_->memory.pointer(), matrix_->device, exact->bytes());
   made_ = std::move(exact), matrix_ = made_.get();

@@ -1,21 +1,22 @@
-// The destination of a result: numbers of R, or a gpu_matrix that stays on its device; and the location from which an
-// argument is read.
+// The destination of a result: an R vector, or a gpu_matrix that stays on its device; and arguments of a computation
+// that are read from the memory of the backend.
 #pragma once
 #include "gpu_matrix.h"
 
 namespace kernops {
 
-// Throws InputError if a result is to stay on a device, but the backend has none.
+// Throws InputError if the result is to stay on a device, but the backend has no device.
 void check_stays(bool stays, const Backend& backend);
 
 class Result {
  public:
-  // Results on a device may be floats; numbers of R are doubles. `into` is a gpu_matrix that receives them, or NULL.
+  // Results on a device may be floats; R vectors are doubles. `into` is a gpu_matrix that receives the results, or
+  // NULL.
   Result(bool on_device, int device, Count rows, Count columns, bool single = false, SEXP into = R_NilValue);
-  Output output() const;  // column by column
+  Output output() const;  // column-major
   void fill(double value);
   void keep_rows(Count rows);  // keeps the first rows of a single column
-  SEXP give(bool stays);       // the R object: a gpu_matrix or numbers
+  SEXP give(bool stays);       // returns the R object: a gpu_matrix or a vector
 
  private:
   Count rows_;
@@ -25,7 +26,8 @@ class Result {
   Rcpp::NumericVector numbers_;
 };
 
-// An argument besides the data that determine the backend: doubles in the backend's memory, copied if necessary.
+// An argument other than the data that determine the backend: doubles in the memory of the backend, copied if
+// necessary.
 class Operand {
  public:
   Operand(SEXP x, const Backend& backend, int device);

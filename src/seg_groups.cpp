@@ -1,4 +1,4 @@
-// Segments of groups in any order, as R passes them: one number for each value.
+// Segments of values that are in any order, with one group number for each value, as R passes them.
 #include <kernops/jobs/segments.h>
 
 #include <climits>
@@ -22,13 +22,13 @@ template <class Work> void for_parts(Count n, Count parts, const Work& work) {
   });
 }
 
-// Counts the values of each group. If there are few groups, several tables are used in turn: otherwise the processor
-// would wait for the previous count of the same group.
+// Counts the values of each group. If there are few groups, four tables of counts are used alternately: otherwise
+// successive values of one group would make each increment wait for the previous one.
 std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last) {
   const Count tables = groups.span <= 4096 ? 4 : 1, width = groups.span + 1;
   LargeVector<std::uint32_t> counts(size_t(tables * width));
   std::fill(counts.begin(), counts.end(), 0);
-  std::uint32_t* const of_group = counts.data() + 1;  // index -1 counts the values of no group
+  std::uint32_t* const of_group = counts.data() + 1;  // the count at index -1 is that of values without a group
   for (Count n = first; n < last; ++n) ++of_group[(n & (tables - 1)) * width + groups.number(n)];
   std::vector<Count> all(size_t(groups.span), 0);
   for (Count table = 0; table < tables; ++table)
@@ -36,7 +36,7 @@ std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last)
   return all;
 }
 
-// Segments that protect the R vectors from which they read.
+// Segments of groups that keep the R vectors of the group numbers alive.
 class Grouped : public Segments {
  public:
   Grouped(SEXP codes, int base, Count span, SEXP rows, Count count, int threads)
@@ -46,7 +46,7 @@ class Grouped : public Segments {
     groups = {INTEGER(codes), base, span, Rf_isNull(rows) ? nullptr : INTEGER(rows), base == 1 && Rf_isNull(rows)};
   }
 
-  // True if groups are ascending and each value has a group: the values are then already in order.
+  // True if the group numbers are ascending and each value has a group, so that the values are already sorted by group.
   bool is_sorted() const {
     Count before = 0;
     for (Count n = 0; n < values; ++n) {
@@ -92,9 +92,10 @@ class Grouped : public Segments {
 
 }  // namespace
 
-// Value n is in group codes[n] - base, if this number is at least 0 and below `span`; otherwise it is in no group.
-// `rows` has the result row of each group, from 0, or -1, if result rows differ from group numbers. Codes from 1
-// without `rows` are checked, either now or by the pass that reduces them.
+// Value n has group codes[n] - base if this number is at least 0 and below `span`; otherwise it has no group. `rows`
+// has the result row of each group, counted from 0, or -1 for a group without a result; NULL means that the row is the
+// group number. Codes from 1 without `rows` are checked for validity, either now or by the pass that reduces the
+// values.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check = true,
                            int threads = 1) {

@@ -1,5 +1,5 @@
-// The groups of seg_plan(g =): keys of R become numbers. Whole numbers in a small range need no search; other keys are
-// looked up in a table of the distinct keys.
+// Converts keys of R to group numbers for seg_plan(g =). If keys are whole numbers in a small range, the key minus the
+// lowest key is the number. Other keys are looked up in a hash table of the distinct keys.
 #include <climits>
 #include <cstring>
 #include <numeric>
@@ -17,14 +17,15 @@ namespace {
 constexpr std::uint32_t nowhere = UINT32_MAX;
 constexpr Count step = 1024;  // number of values after which a pass checks whether it can end
 
-// The codes of the values (seg_from_groups) and, for each group in order, the position of its first value.
+// The code of each value, with the meaning of seg_from_groups(), and the position of the first value of each group,
+// where groups are in the order of the result.
 struct Numbered {
   Rcpp::RObject codes;
   int base = 0;
   Count span = 0;
-  std::vector<int> rows;  // empty if group n is row n
+  std::vector<int> rows;  // result row of each code; empty if code n has row n
   std::vector<std::uint32_t> firsts;
-  bool collated = true, ascii = true;  // sorted as in every locale; all strings are ASCII
+  bool collated = true, ascii = true;  // collated: the order is the same in every locale; ascii: all strings are ASCII
 
   SEXP list() const {
     const Rcpp::NumericVector places = numbers_of(firsts);
@@ -53,7 +54,7 @@ struct Range {
   double width() const { return double(high) - low + 1; }
 };
 
-// The range of all integers except NA. Loops of constant length are compiled to vector instructions.
+// The range of all integers except NA. Inner loops of constant length let the compiler use vector instructions.
 Range range_of(const int* x, Count n) {
   constexpr int lanes = 16;
   int low[lanes], high[lanes];
@@ -72,7 +73,7 @@ Range range_of(const int* x, Count n) {
   return range;
 }
 
-// The position of the first value for each number of the range; the pass ends when all numbers have occurred.
+// For each number of the range, the position of its first value. The pass ends as soon as all numbers have occurred.
 std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
   const Count width = Count(range.width());
   std::vector<std::uint32_t> firsts(size_t(width), nowhere);
@@ -84,7 +85,7 @@ std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& rang
   return firsts;
 }
 
-// Orders the groups by their keys or, unless `sort`, by their first positions.
+// Orders the groups by their keys if `sort` is true, otherwise by their first positions.
 void order_range(Numbered& result, const std::vector<std::uint32_t>& firsts, bool sort) {
   std::vector<std::uint32_t> groups;
   for (std::uint32_t group = 0; group < firsts.size(); ++group)
@@ -109,7 +110,7 @@ bool number_range(Numbered& result, SEXP integers, bool sort) {
   return true;
 }
 
-// Converts doubles to integers, if all are whole numbers and none is NaN.
+// Converts doubles to an R integer vector; returns NULL unless all are whole numbers and none is NaN.
 SEXP as_whole(const double* x, Count n) {
   const auto fits = [](double value) { return value > INT_MIN && value <= INT_MAX && value == double(int(value)); };
   for (Count k = 0; k < std::min(n, step); ++k)
@@ -127,7 +128,7 @@ SEXP as_whole(const double* x, Count n) {
   return codes;
 }
 
-// Numbers keys; the groups are in the order of their first positions.
+// Numbers the distinct keys, in the order of their first positions; key(n, word) reads a key as 64 bits.
 template <class Key> void number_words(Numbered& result, Count n, const Key& key) {
   Rcpp::IntegerVector codes = new_integers(double(n));
   in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
@@ -137,7 +138,7 @@ template <class Key> void number_words(Numbered& result, Count n, const Key& key
   result.firsts = table.firsts();
 }
 
-// Reorders the groups: order[k] is the group at position k.
+// Reorders the groups: group order[k] becomes group k.
 template <class Order> void set_order(Numbered& result, const Order& order) {
   std::vector<std::uint32_t> firsts;
   firsts.swap(result.firsts);
@@ -149,7 +150,7 @@ template <class Order> void set_order(Numbered& result, const Order& order) {
   }
 }
 
-// Orders the groups by ascending numbers; NaN comes last.
+// Orders the groups by the ascending numbers value(group); NaN comes last.
 template <class Value> void order_numbers(Numbered& result, const Value& value) {
   std::vector<Placed> groups, memory;
   Count nan = -1;
@@ -174,7 +175,7 @@ void number_integers(Numbered& result, SEXP g, bool sort) {
   if (sort) order_numbers(result, [=](size_t k) { return double(x[k]); });
 }
 
-// 0 and -0 are the same key; NaN is a key, NA is not.
+// Numbers the distinct doubles. 0 and -0 are the same key. NaN is a key, and NA is not.
 void number_doubles(Numbered& result, SEXP g, bool sort) {
   const double* x = REAL(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
@@ -204,7 +205,7 @@ void number_integers64(Numbered& result, SEXP g, bool sort) {
   set_order(result, [&](size_t row) { return order[row]; });
 }
 
-// Numbers strings. Strings that are not ASCII may be equal in two encodings, and then have two addresses.
+// Numbers the distinct strings. Strings that are not ASCII may be equal in two encodings, and then have two addresses.
 void number_strings(Numbered& result, SEXP g, bool sort) {
   const SEXP* x = STRING_PTR_RO(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
@@ -229,9 +230,10 @@ void number_strings(Numbered& result, SEXP g, bool sort) {
 
 }  // namespace
 
-// Numbers of the groups of keys: integers, logicals, doubles, integer64 or strings. The list has the arguments of
-// seg_from_groups(), and the first position of each group from 1, in ascending order of the keys if they are to be
-// sorted: strings by bytes, which is the order of the locale if `collated` is TRUE.
+// Numbers the groups of keys, which are integers, logicals, doubles, integer64 or strings. The result has the arguments
+// of seg_from_groups(), and the position of the first value of each group, from 1. If `sort` is true, groups are in
+// ascending order of their keys; strings are sorted by bytes, and `collated` is TRUE if this is also the order of every
+// locale.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_number_keys(SEXP g, bool sort) {
   return guard_new([&]() -> SEXP {

@@ -1,4 +1,4 @@
-// The R interface of seg_op(), and the named operations.
+// The R interface of seg_op() and of the table of named operations.
 #include "border.h"
 #include "segments/segments.h"
 #include "watch.h"

@@ -1,4 +1,4 @@
-// The R interface of order statistics, sorting, ranks and the largest values of segments.
+// The R interface of order statistics, sorting, ranking and selection of the largest values within segments.
 #include "order/order_statistics.h"
 #include "order/sort.h"
 #include "result.h"
@@ -7,7 +7,7 @@
 
 using namespace kernops;
 
-// The rows of order_statistics.def.
+// The rows of order_statistics.def, as a data frame.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame seg_order_table() {
   Rcpp::CharacterVector name, meaning;
@@ -22,7 +22,7 @@ Rcpp::DataFrame seg_order_table() {
 
 namespace {
 
-// Reads values in R or on a device; their memory determines the backend.
+// Sets the values of a request, which are in R or on a device, and returns the backend that can read their memory.
 template <class Request> const Backend& read_request(Request& request, SEXP x, Settings settings) {
   if (is_gpu_matrix(x)) settings.devices = {gpu_matrix(x).device};
   request.columns = columns_of(x);
@@ -41,7 +41,7 @@ int device_of(SEXP x, const Settings& settings) {
 
 }  // namespace
 
-// `how` has the elements that read_order() reads. Results are numbers of R or a gpu_matrix.
+// `how` has the elements that read_order() reads. The results are an R vector or a gpu_matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP weights, Rcpp::List how,
                          Rcpp::List settings) {
@@ -60,9 +60,9 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
   });
 }
 
-// The gradient with respect to x of sum(eta * statistics), in the precision of x. `how` also has `decreasing`, and
-// `following`, the number of values from the nth value on. `eta` has a number for each segment, column and result, like
-// the statistics.
+// The gradient of sum(eta * statistics) with respect to x, in the precision of x. `how` has two additional elements:
+// `decreasing`, and `following`, the number of values from the nth value on whose gradients are given. `eta` has a
+// number for each segment, column and result, in the layout of the statistics.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
@@ -83,8 +83,9 @@ SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta
   });
 }
 
-// `how` has result ("values", "rows", "ranks" or "first"), decreasing, missing ("first", "last" or "keep"), ties (from
-// 0) and top. Results are numbers of R or a gpu_matrix, which has sorted values in the precision of x.
+// `how` has the elements result ("values", "rows", "ranks" or "first"), decreasing, missing ("first", "last" or
+// "keep"), ties (a number from 0) and top. The result is an R vector, or a gpu_matrix; sorted values have the precision
+// of x.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {

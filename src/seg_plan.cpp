@@ -1,4 +1,4 @@
-// The R interface of seg_plan(): segments by offsets or lengths, and queries of a plan.
+// The R interface of seg_plan() for offsets and lengths, and of queries of a plan.
 #include "seg_plan.h"
 
 #include <numeric>
@@ -65,8 +65,9 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 
 }  // namespace
 
-// `values` is the number of rows of x, or negative if the other arguments determine it. The last offset is the end of
-// the last segment if it equals the number of values, or if there is one offset more than sources.
+// `values` is the number of rows of x; if it is negative, the other arguments determine it. `offsets` has the first
+// position of each segment and optionally the end of the last one. The last offset is an end if it equals the number of
+// values or, with `sources`, if there is one more offset than sources.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard_new([&] {
@@ -98,7 +99,7 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
 Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   return guard_new([&] {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
-    const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // the sum may exceed a Count
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // a double, because the sum may exceed a Count
     const bool indirect = !Rf_isNull(sources);
     if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must also be given.");
     const Count n = values < 0 ? Count(std::min(sum, 9e15)) : Count(values);
@@ -113,7 +114,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
-// Counts the values of groups, if they have not been counted before, and describes the segments.
+// Counts the values of each group, unless they are known, and returns the description of the segments.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {
@@ -128,7 +129,7 @@ void seg_free(SEXP pointer) {
   guard([&] { free_object<Segments>(pointer); });
 }
 
-// The rows of x, from 1, in the order of the segments, and the number of values of each segment.
+// The rows of x, from 1, in the order of the segments, and the number of values in each segment.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {

@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-// The segments as an R object, and a list that describes them.
+// Returns a list that describes the segments and contains them as an R object.
 Rcpp::List described(std::unique_ptr<Segments> segments);
 Rcpp::List held(std::unique_ptr<Segments> segments, const Rcpp::List& about);
 

@@ -5,7 +5,7 @@
 
 using namespace kernops;
 
-// x and factor have the same size; the result is 0 for values outside all segments.
+// `x` and `factor` have the same shape. Results are 0 for values outside all segments.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix seg_recurrence(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericMatrix x,
                                    Rcpp::NumericMatrix factor, bool reverse) {

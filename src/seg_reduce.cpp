@@ -10,7 +10,8 @@ using namespace kernops;
 
 namespace {
 
-// The request for values of R or of a gpu_matrix; makes the device of a gpu_matrix current.
+// Makes the request for the values x, which are an R vector or matrix or a gpu_matrix. The device of a gpu_matrix
+// becomes current.
 SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, const Rcpp::List& settings) {
   Settings wanted = read_settings(settings);
   if (is_gpu_matrix(x)) wanted.devices = {gpu_matrix(x).device};
@@ -24,8 +25,8 @@ SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, c
 
 }  // namespace
 
-// The results as doubles: segment by segment, column by column, output by output; for a softmax or a scan, value by
-// value. A result that stays on the GPU is a gpu_matrix.
+// The results of a reduction as doubles. Segments vary fastest, then columns, then outputs; a softmax or a scan has a
+// result for each value instead of each segment. A result that stays on the GPU is a gpu_matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights,
              Rcpp::List settings) {
@@ -34,14 +35,15 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     request.skip_missing = skip_missing;
     const bool stay = request.settings.stay;
     if (!Rf_isNull(weights)) request.weights = read_values(weights, request.segments.values, 1);
-    request.weights.column = 0;  // the same for all columns
+    request.weights.column = 0;  // all columns of x have the same weights
     const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
-    // one pass may count the segments and reduce one column of values
+    // if there is one column with one output, one pass may both count the segments and reduce the values
     const SEXP into = settings["into"];
     const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
                           request.outputs() == 1 && request.x.on_device;
-    // the CPU may not have to count groups; results by value need the number of values in groups
+    // the CPU can reduce groups without counting them, unless results are by value: these need the number of grouped
+    // values
     const bool by_groups = request.segments.groups && &chosen == &cpu_backend() && !request.by_value();
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
@@ -55,8 +57,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
   });
 }
 
-// The gradient of each value, in the order of the segments unless `in_place`. `eta` has a number for each segment and
-// column; for a softmax, for each value.
+// The gradient with respect to each value, in the order of x if `in_place`, otherwise in the order of the segments.
+// `eta` has a number for each segment and column or, for a softmax, for each value.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List operation, bool in_place,
                   Rcpp::List settings) {
@@ -78,7 +80,8 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp
   });
 }
 
-// Results as integers, with NA for NaN; NULL if a result is not an integer of R.
+// Converts results to an R integer vector, with NA for NaN; returns NULL if a result is not in the range of R's
+// integers.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_as_integers(Rcpp::NumericVector results) {
   return guard_new([&]() -> SEXP {

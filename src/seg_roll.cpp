@@ -10,7 +10,8 @@ using namespace kernops;
 
 namespace {
 
-// `list` has left and right, or before and after for each position of the segments, and partial.
+// `list` has the numbers left and right, or the vectors before and after with one element per position of the segments;
+// and partial.
 Windows read_windows(const Rcpp::List& list) {
   Windows windows;
   windows.partial = list["partial"];
@@ -22,7 +23,7 @@ Windows read_windows(const Rcpp::List& list) {
   return windows;
 }
 
-// Returns whether all widths are positive whole numbers that fit R's integers.
+// Returns whether all widths are positive whole numbers within the range of R's integers.
 template <class T> bool are_widths(const T* widths, Count n) {
   int wrong = 0;
   for (Count k = 0; k < n; ++k) {
@@ -32,7 +33,8 @@ template <class T> bool are_widths(const T* widths, Count n) {
   return !wrong;
 }
 
-// Sets the windows of the positions, segment by segment; `align` as in seg_windows_by().
+// Sets the window of each position, segment by segment, from the width of its row. `align` has the meaning that it has
+// in seg_windows_by().
 template <class T> void set_windows(const Segments& segments, const T* widths, int align, int* before, int* after) {
   const auto set = [&](Count k, Count row) {
     const int around = int(widths[row]) - 1, left = align == 0 ? around : align == 1 ? around / 2 : 0;
@@ -47,7 +49,8 @@ template <class T> void set_windows(const Segments& segments, const T* widths, i
 
 }  // namespace
 
-// Windows by a width per row, as a list of before and after; NULL if a width is not a positive whole number.
+// Converts one width per row to a list with the vectors before and after; returns NULL if a width is not a positive
+// whole number.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_windows_by_row(Rcpp::XPtr<kernops::Segments> segments, SEXP widths, int align) {
   return guard_new([&]() -> SEXP {
@@ -64,7 +67,8 @@ SEXP seg_windows_by_row(Rcpp::XPtr<kernops::Segments> segments, SEXP widths, int
   });
 }
 
-// Windows by the ordered numbers `by`, as a list of before and after; align is 0 (right), 1 (centre) or 2 (left).
+// Computes windows of the ordered numbers `by`, such as times, as a list with the vectors before and after. `align` is
+// 0 (right), 1 (centre) or 2 (left).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericVector by, Rcpp::NumericVector widths,
                           int align) {
@@ -80,8 +84,9 @@ Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericV
   });
 }
 
-// `how` has op (a name, a formula and the result of no values, as segment_operation() of R makes them), probs, type and
-// na.rm. Results have the layout of seg_run() for a scan; NULL if the backend does not support the operation.
+// `how` has the elements op (a list with a name, a formula and the result of an empty window, made by
+// segment_operation() of R), probs, type and na.rm. Results have the layout of a scan by seg_run(). Returns NULL if the
+// backend does not support the operation.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how,
                   Rcpp::List settings) {

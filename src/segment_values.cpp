@@ -1,4 +1,4 @@
-// Values of segments in R or on a GPU.
+// Reads values of segments that are stored in R or on a GPU.
 #include "segment_values.h"
 
 #include "gpu_matrix.h"

@@ -17,8 +17,8 @@ const std::map<std::string, Reader> readers = {
     {"threads", [](Settings& to, SEXP x) { to.threads = Rcpp::as<int>(x); }},
     {"isa", [](Settings& to, SEXP x) { to.isa = Rcpp::as<std::string>(x); }},
     {"stay", [](Settings& to, SEXP x) { to.stay = Rcpp::as<bool>(x); }},
-    {"into", [](Settings&, SEXP) {}},    // src/result.h
-    {"inputs", [](Settings&, SEXP) {}},  // src/kernel_call.h
+    {"into", [](Settings&, SEXP) {}},    // read by src/seg_reduce.cpp for src/result.h
+    {"inputs", [](Settings&, SEXP) {}},  // read by src/kernel_call.h
     {"tile", [](Settings& to, SEXP x) { to.tile = Count(Rcpp::as<double>(x)); }},
     {"progress", [](Settings& to, SEXP x) { to.keep_going = watch(x); }},
 };

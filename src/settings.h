@@ -1,4 +1,4 @@
-// The settings of a computation, as listed by run_settings() of R/settings.R.
+// The settings of a computation, as a list made by run_settings() of R/settings.R.
 #pragma once
 #include <Rcpp/Lightest>
 
@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-// Reads the settings; absent settings have the defaults of Settings. The user can interrupt.
+// Reads a list of settings; missing elements have the defaults of Settings. The computation can be interrupted.
 Settings read_settings(const Rcpp::List& settings);
-Settings with_threads(int threads);  // for float64 computations on the CPU that do not depend on the instruction set
+Settings with_threads(int threads);  // for float64 results that are the same with each instruction set
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Properties of the CUDA backend for R.
+// Functions by which R queries the CUDA backend and compiles CUDA texts.
 #include "border.h"
 #include "cuda/archive.h"
 #include "cuda/cache_folder.h"
@@ -15,8 +15,8 @@ void cuda_set_paths(std::string include, std::string catalogue, std::string cach
   cuda::garbage_collector() = R_gc;
 }
 
-// Returns an empty string if these GPUs (or any GPU, if none are given) can be used, otherwise the reason. Opens the
-// first GPU.
+// The reason why some of the GPUs `devices` cannot be used (or, if `devices` is empty, why no GPU can be used); an
+// empty string if they can. Opens the first GPU.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_problem(std::vector<int> devices) {
   try {
@@ -29,7 +29,7 @@ std::string cuda_problem(std::vector<int> devices) {
   }
 }
 
-// One row for each GPU of this machine. Only GPUs in use report free memory.
+// A data frame with one row for each GPU of this machine. Free memory is NA for GPUs that this session does not use.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_describe() {
   return guard([&] {
@@ -50,7 +50,7 @@ Rcpp::DataFrame cuda_describe() {
   });
 }
 
-// The newest CUDA version that the driver supports, "13.0"; empty if there is no driver.
+// The newest CUDA version that the driver supports, such as "13.0"; empty if there is no driver.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_driver() {
   try {
@@ -61,7 +61,7 @@ std::string cuda_driver() {
   }
 }
 
-// The version of cuSOLVER; empty if there is none.
+// The version of the cuSOLVER library; empty if it is not installed.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
 
@@ -74,9 +74,10 @@ std::string cuda_compiler() {
   }
 }
 
-// Compiles a text without a GPU: returns the bytes of the binary, and the compiler's messages about each kernel.
-// `quick` halves the time, and a virtual architecture takes a third of it, for tests that the text compiles; inline
-// assembly of the wide kernels and the panels is then not checked.
+// Compiles a CUDA text without a GPU. Returns the bytes of the binary, and the compiler's messages about each kernel.
+// Two options are for tests that only check whether the text compiles: `quick` halves the time, and a virtual
+// architecture reduces it to a third, but then the inline assembly of the wide kernels and of the panels is not
+// checked.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {
@@ -87,8 +88,8 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
   });
 }
 
-// The CUDA texts that a kernel may need: texts of every reduction, in every recipe or, unless `few`, only in the
-// recipes for more than a few rows.
+// The CUDA texts that a kernel may need, for each reduction: the texts of every recipe if `few` is true; otherwise the
+// recipes that are used only for a few rows are omitted.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {
@@ -106,7 +107,7 @@ std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool s
   return texts;
 }
 
-// The CUDA texts of the usual reductions of segments, or of every kind of them.
+// The CUDA texts of the common reductions of segments or, with `all`, of every kind of reduction.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_segment_sources(bool all = false) {
   return all ? cuda::all_segment_texts() : cuda::usual_segment_texts();
@@ -118,8 +119,8 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
 }
 
-// The code of a text, from the catalogue, the cache or the compiler; if `only_shipped`, only from the kernels of the
-// installed package.
+// The binary code of a CUDA text from the catalogue, the cache or the compiler; with `only_shipped`, only from the
+// catalogue of kernels that are installed with the package.
 // [[Rcpp::export(rng = false)]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {
@@ -130,7 +131,7 @@ Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool onl
   });
 }
 
-// The bytes of each file of the kernel cache, by name.
+// The size in bytes of each file of the kernel cache; the names are the file names.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector cuda_cache_files() {
   std::vector<std::string> names;
@@ -151,7 +152,7 @@ int cuda_clear_cache() {
   return removed;
 }
 
-// The state of a folder for compiled kernels, and the reason if it cannot be used.
+// The state of a folder for compiled kernels and, if the folder cannot be used, the reason.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List cuda_folder_state(std::string path) {
   static const char* const states[] = {"usable", "missing", "untrusted", "failed"};

@@ -1,4 +1,4 @@
-// The sparse Cholesky factor of R/solve_sparse_symmetric.R.
+// The sparse Cholesky factor for R/solve_sparse_symmetric.R.
 #include "neighbours/cholesky.h"
 
 #include "border.h"
@@ -25,8 +25,8 @@ void check_values(const Rcpp::NumericVector& values, const SparseCholesky& of) {
 
 }  // namespace
 
-// Computes the ordering for a matrix with this lower triangle (rows from 0), and its costs: the number of entries of
-// the factor, and the number of operations.
+// Computes the fill-reducing ordering of a symmetric matrix, whose lower triangle has the entries `row`, from 0, and
+// the costs of its factor: the number of entries, and the number of operations.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
   return guard_new([&] {
@@ -43,7 +43,7 @@ Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
   });
 }
 
-// The logarithm of the determinant; NaN unless the matrix is positive definite.
+// Factorises the matrix and returns the logarithm of its determinant; NaN unless the matrix is positive definite.
 // [[Rcpp::export(rng = false)]]
 double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values, int threads) {
   return guard([&] {
@@ -53,7 +53,8 @@ double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values, int threads
   });
 }
 
-// Solves for columns of x: L^-1 P x (half = 1), P' L'^-1 x (half = 2), or S^-1 x (half = 0).
+// Solves with the factorisation P S P' = L L' for the columns of x: L^-1 P x (half = 1), P' L'^-1 x (half = 2), or S^-1
+// x (half = 0).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int half, int threads) {
   return guard_new([&] {
@@ -70,7 +71,7 @@ Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int 
   });
 }
 
-// The entries of the inverse at the entries of the lower triangle.
+// The entries of the inverse at the positions of the entries of the matrix's lower triangle.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads) {
   return guard_new([&] {
@@ -81,8 +82,8 @@ Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads) {
   });
 }
 
-// The quadratic forms x' S^-1 x of sparse columns x: each column of `values` has the entries of one x, and `rows` their
-// rows from 1, or 0 for none.
+// The quadratic forms x' S^-1 x of sparse vectors x for the factorised matrix S. Each column of `values` has the
+// entries of one x, and the same column of `rows` has their rows from 1, or 0 where there is no entry.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sparse_cholesky_forms(SEXP held, Rcpp::IntegerMatrix rows, Rcpp::NumericMatrix values,
                                           int threads) {

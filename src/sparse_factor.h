@@ -1,4 +1,4 @@
-// The sparse factor U of conditional distributions, for the source files that multiply by it.
+// The sparse factor U of conditional distributions, for the source files that multiply by U.
 #pragma once
 #include "border.h"
 #include "run/parallel_for.h"
@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-// The rows (1, -weights) / sd of U, one for each set: a point and its neighbours. In a square U, neighbours come before
-// the point.
+// The sparse factor U has one row (1, -weights) / sd for each set, which consists of a point and its neighbours. In a
+// square U, the neighbours of a point precede it in the ordering.
 struct SparseFactor {
   SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::IntegerMatrix& neighbours, Count points)
       : weights(weights.begin()), neighbours(neighbours.begin()), m(neighbours.nrow()), sets(neighbours.ncol()) {
@@ -21,7 +21,7 @@ struct SparseFactor {
     this->sd = sd.begin();
   }
 
-  // Calls body(weight, neighbour, k) for the neighbours of a set, which are entries k of its column.
+  // Calls body(weight, neighbour, k) for each neighbour of a set, where k is the index of the weight among all weights.
   template <class Body> void each(Count set, const Body& body) const {
     const Count first = set * m;
     for (Count k = 0; k < m; ++k)
@@ -33,7 +33,7 @@ struct SparseFactor {
   const Count m, sets;
 };
 
-// Matrices with one column per point, so that the entries of a point are contiguous.
+// Checks a matrix with one column per point; the entries of a point are then contiguous.
 inline void check_point_columns(const Rcpp::NumericMatrix& x, Count points) {
   if (x.ncol() != points) throw InputError("dim", "each point has a column");
 }

@@ -1,11 +1,12 @@
-// The sparse inverse of R/solve_preconditioner_sparse.R, applied to blocks of vectors.
+// Applies the sparse inverse of R/solve_preconditioner_sparse.R to blocks of vectors.
 #include "block.h"
 #include "neighbours/sparse_inverse.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
 
-// The columns of U by the positions of their entries in `neighbours`: n + 1 starts, and the entries.
+// The sparse factor U by columns: the first entry of each of the n columns, the end of the last column, and the
+// position of each entry in `near`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
   return guard([&] {
@@ -14,7 +15,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
     check_neighbours(near, n);
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
-    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer neighbours
+    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer neighbours, so some stay 0
     neighbours::find_columns(near.begin(), n, near.nrow(), start.begin(), entry.begin());
     return named_list({{"start", start}, {"entry", entry}});
   });
@@ -22,7 +23,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
 
 namespace {
 
-// The arrays that R stores between applications, with their copies on a GPU.
+// The arrays of a sparse inverse that R keeps between applications, with the cached copies on a GPU.
 struct HeldInverse {
   Rcpp::NumericMatrix weights;
   Rcpp::NumericVector sd;
@@ -47,7 +48,7 @@ SEXP sparse_hold(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::Inte
   });
 }
 
-// U' U x for a block x, in the memory of x.
+// U' U x for a block x, stored where x is stored.
 // [[Rcpp::export(rng = false)]]
 SEXP sparse_apply(SEXP held, SEXP x, int threads) {
   return guard([&]() -> SEXP {

@@ -1,4 +1,5 @@
-// The R interface of spmv(): a row of the product reduces entries, each weighted by an entry of v.
+// The R interface of spmv(). A row of the product is a reduction of the matrix entries of this row, each combined with
+// an entry of v.
 #include "result.h"
 #include "segment_values.h"
 #include "settings.h"
@@ -8,8 +9,9 @@ using namespace kernops;
 
 namespace {
 
-// The entries of a sparse matrix by rows, on a device if necessary. The R values from which the entries were copied are
-// protected: R then copies these values before it changes them, so equal addresses mean equal values.
+// The entries of a sparse matrix by rows, on a device if necessary. The object protects the R vectors from which the
+// entries were copied. R therefore copies such a vector before changing it, so that an unchanged address means
+// unchanged values.
 class SparseEntries {
  public:
   SparseEntries(SEXP rows, SEXP columns) : rows_(rows), columns_(columns) {}
@@ -17,7 +19,7 @@ class SparseEntries {
   Segments& rows() { return *Rcpp::XPtr<Segments>(SEXP(rows_)); }
   const int* columns() const { return INTEGER(columns_); }
 
-  // The rows, with contiguous entries, and their copy on the device.
+  // The row structure, with a copy on the device; the entries of each row are contiguous.
   Segments& rows_on(int device) {
     if (!there_ || device_ != device) upload(device);
     return side_by_side_ ? *side_by_side_ : rows();
@@ -25,7 +27,7 @@ class SparseEntries {
   const int* columns_there() const { return static_cast<const int*>(there_->address()); }
   const void* values_there(SEXP values, bool single) {
     if (values_ && single_ == single && SEXP(from_) == values) return values_->address();
-    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // values itself, if it contains doubles
+    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // may be `values` itself, without a copy
     values_ = single ? uploaded<float>(numbers.begin()) : uploaded<double>(numbers.begin());
     from_ = values, single_ = single;
     return values_->address();
@@ -66,7 +68,7 @@ class SparseEntries {
   int device_ = -1;
   size_t count_ = 0;
   bool single_ = false;
-  std::vector<Count> order_;  // the number of each entry, if entries are not in order
+  std::vector<Count> order_;  // original position of each entry; empty if the entries are already sorted by row
   std::unique_ptr<Segments> side_by_side_;
   std::unique_ptr<cuda::Buffer> there_, values_;
 };
@@ -77,15 +79,16 @@ bool any_nan(const double* from, Count count) {
 
 }  // namespace
 
-// `columns` has the column of each entry, from 1.
+// `rows` is the plan of the rows, and `columns` has the column of each entry, from 1.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
   return guard_new([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
 
-// `values` may be NULL: all values are then 1. `v` is a vector or matrix, possibly on the GPU; the product has the
-// precision of `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute a
-// different product, or if a sum is NaN, because C++ does not distinguish NA from NaN.
+// `values` may be NULL, which means that all values are 1. `v` is an R vector or matrix, or a gpu_matrix; the result
+// has the precision of `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute a
+// different kind of product, or if a sum is NaN: R then repeats the computation, because C++ does not distinguish NA
+// from NaN.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
               Rcpp::List settings) {

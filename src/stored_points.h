@@ -1,4 +1,5 @@
-// Points that R stores between searches, with their tree: n x d coordinates that R has checked.
+// Points that R keeps between searches for neighbours, with a k-d tree. Coordinates are an n x d matrix that R has
+// checked.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,7 @@
 
 namespace kernops {
 
-// A power of two by which the coordinates are multiplied, so that no squared distance is infinite and few are 0.
+// A power of two by which coordinates are multiplied, so that no squared distance overflows and few underflow to 0.
 inline double unit(const Rcpp::NumericMatrix& u) {
   double largest = 0;
   for (const double x : u) largest = std::max(largest, std::abs(x));
@@ -35,7 +36,7 @@ struct StoredPoints {
         tree(points_of(u, unit, with_threads(threads)), neighbours::leaf_size, with_threads(threads)),
         by_row(tree, nullptr, with_threads(threads)) {}
 
-  // The coordinates of the points at `places`, from 0: positions in `order`, or rows if there is no order.
+  // The coordinates of some points, scaled. `places`, from 0, are positions in `order` or, if `order` is null, rows.
   LargeVector<double> coordinates(const std::vector<int>& places, const int* order) const {
     LargeVector<double> to;
     to.reserve(places.size() * size_t(u.ncol()));
@@ -53,14 +54,15 @@ struct StoredPoints {
 
 inline StoredPoints& points_in(SEXP stored) { return *Rcpp::XPtr<StoredPoints>(stored); }
 
-// Calls body(points) at a scale at which squared distances to queries in the unit `other` are finite.
+// Calls body(points) with points at a scale at which squared distances to queries that were scaled by `other` are
+// finite.
 template <class Body> void at_common_scale(StoredPoints& points, double other, int threads, const Body& body) {
   if (other >= std::ldexp(points.unit, -400)) return body(points);
   StoredPoints again(points.u, other, threads);
   body(again);
 }
 
-// Positions of points, one column per query.
+// A matrix for the positions of `rows` neighbours, with one column per query.
 inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   const double bytes = bytes_of(INTSXP, double(rows) * double(columns));
   Rcpp::IntegerMatrix positions(allocate(bytes, [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); }));
@@ -68,14 +70,14 @@ inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   return positions;
 }
 
-// Searches, on several threads if there are many queries: each result takes some hundreds of operations.
+// Searches for neighbours, by several threads if there are many queries; a neighbour takes about 300 operations.
 inline void search(const neighbours::Request& request, int* to) {
   const double work = 300.0 * double(request.count) * request.most;
   choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
 }
 
-// The queries in the order of a tree, with their rows, so that the cache contains the nodes of the previous search.
-// Without queries from R, the stored points are the queries.
+// The queries in the order of a k-d tree, with their rows: successive queries are then close to each other and visit
+// the same nodes, which are still in the cache. If R passes no queries, the stored points are the queries.
 struct TreeQueries {
   TreeQueries(const StoredPoints& points, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings) {
     if (query.isNull()) {
@@ -93,7 +95,7 @@ struct TreeQueries {
   const neighbours::KdTree* tree;
 };
 
-// Calls body(points) at a scale at which the squared distances to the queries are finite.
+// Calls body(points) with points at a scale at which squared distances to the queries are finite.
 template <class Body>
 void at_scale_of(SEXP stored, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings,
                  const Body& body) {

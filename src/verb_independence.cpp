@@ -1,5 +1,5 @@
-// Sums of products of distances for R/verb_independence.R: on two lines in time n log n (Huo and Szekely 2016), and of
-// a stored matrix with its permutations.
+// Sums of products of distances for R/verb_independence.R: of points on a line, in time n log n (Huo and Szekely 2016),
+// and of a stored matrix with permutations of another one.
 #include <utility>
 #include <vector>
 
@@ -15,8 +15,8 @@ struct PlanePoint {
   double x, y;
 };
 
-// The sum of (b.x - a.x) (b.y - a.y) over the pairs of a point a and a later point b with a.y <= b.y, by a merge sort
-// by y. When two sorted runs are merged, the points of the first run that precede b are known by their sums.
+// The sum of (b.x - a.x) (b.y - a.y) over all pairs of a point a and a later point b with a.y <= b.y, by a merge sort
+// by y. When two sorted runs are merged, running sums over the first run contain all points a that precede the next b.
 double sum_of_rising_pairs(std::vector<PlanePoint>& points, std::vector<PlanePoint>& merged) {
   const size_t n = points.size();
   double total = 0;
@@ -43,7 +43,7 @@ double sum_of_rising_pairs(std::vector<PlanePoint>& points, std::vector<PlanePoi
 
 }  // namespace
 
-// The sum of |x_i - x_j| |y_i - y_j| over all ordered pairs, for each column of `y`. The numbers `x` are ascending.
+// For each column of `y`, the sum of |x_i - x_j| |y_i - y_j| over all ordered pairs. `x` must be ascending.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, int threads) {
   return guard_new([&] {
@@ -61,16 +61,16 @@ Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, 
         x_sum += p.x, y_sum += p.y, products += p.x * p.y;
         points.push_back(p);
       }
-      // falling pairs are all other pairs, with the opposite sign
+      // all pairs that do not rise are falling pairs, whose products have the opposite sign
       to[column] = 4 * sum_of_rising_pairs(points, merged) - 2 * (double(n) * products - x_sum * y_sum);
     });
     return sums;
   });
 }
 
-// The sum of a_ij b_kl over all ordered pairs i, j, with k and l the numbers of i and j in a column of `orders`, for
-// each column. Both matrices are symmetric. `a` has columns from number `first` on, counted from 0, of which only the
-// entries below the diagonal and on it are read.
+// For each permutation, a column of `orders`, the sum of a_ij b_kl over all ordered pairs i, j, where k and l are the
+// elements i and j of the permutation. Both matrices are symmetric. `a` has some columns of a larger matrix, from
+// column `first` on, counted from 0; only entries on and below the diagonal are read.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector permuted_products(Rcpp::NumericMatrix a, Rcpp::NumericMatrix b, Rcpp::IntegerMatrix orders,
                                       double first, int threads) {
@@ -87,7 +87,7 @@ Rcpp::NumericVector permuted_products(Rcpp::NumericMatrix a, Rcpp::NumericMatrix
       for (Count column = 0; column < columns; ++column) {
         const Count j = begin + column;
         const double *const from = as + column * n, *const row = bs + Count(order[j] - 1) * n - 1;
-        // several sums shorten the chain of additions
+        // four partial sums, so that an addition need not wait for the previous one
         double sum[4] = {};
         Count i = j + 1;
         for (; i + 4 <= n; i += 4)

@@ -1,10 +1,10 @@
-// The step of k-means that is no reduction of pairs, for R/verb_kmeans.R.
+// The step of k-means for R/verb_kmeans.R that is not a reduction of pairs: the new cluster centres.
 #include "border.h"
 
 using namespace kernops;
 
-// The weighted sums of the rows of each of `count` clusters, and in a last column the sums of their weights. Labels are
-// from 1; without weights, each weight is 1.
+// For each of `count` clusters, the weighted sum of its rows of x and, in the last column, the sum of its weights.
+// `label` has the cluster of each row, from 1. Without weights, each weight is 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights,
                                  int count) {

@@ -1,20 +1,21 @@
-// Nearest neighbours with their distances, for R/verb_knn.R.
+// Nearest neighbours and their distances, for R/verb_knn.R.
 #include "stored_points.h"
 
 using namespace kernops;
 
 namespace {
 
-// The position of each row in the tree.
+// The position in the tree of each row of the points.
 LargeVector<int> places_in(const neighbours::KdTree& tree) {
   LargeVector<int> place(tree.row.size());
   for (size_t i = 0; i < place.size(); ++i) place[size_t(tree.row[i])] = int(i);
   return place;
 }
 
-// Writes the lists of all queries, with `listed` rows from 1 each, to the rows of two matrices with k columns, together
-// with the distances. If the queries are the points, each list drops its own row; if a list does not contain its own
-// row, because its query has more than k duplicates, it drops its last row.
+// Writes the neighbours of all queries and their distances to two matrices with one row per query and k columns.
+// `lists` has `listed` rows of points, from 1, for each query. If the queries are the points, lists have k + 1
+// elements, and the row of the query is omitted; if a list does not contain this row, because the query has more than k
+// duplicates, the last element is omitted.
 void write_lists(const StoredPoints& points, const TreeQueries& queries, const std::vector<int>& lists, int listed,
                  int k, const Settings& settings, int* index, double* distance) {
   const Count n = queries.count();
@@ -38,8 +39,9 @@ void write_lists(const StoredPoints& points, const TreeQueries& queries, const s
 
 }  // namespace
 
-// A list of `index` and `distance`, with a row for each row of `query` or, without `query`, for each point: the k
-// nearest points, of which there must be at least k. The nearest point comes first; ties are ordered by row.
+// Finds the k nearest points of each row of `query` or, if it is NULL, of each stored point. The result is a list of
+// two matrices, `index` and `distance`, with one row per query. There must be at least k points. The nearest point
+// comes first, and ties are ordered by row.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List points_knn(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, int k, Rcpp::List settings) {
   return guard_new([&] {

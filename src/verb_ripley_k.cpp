@@ -13,8 +13,8 @@ neighbours::EdgeCorrection correction_of(const std::string& name) {
 
 }  // namespace
 
-// Sums over the pairs of a stored point and a row of `query` (or, without `query`, another stored point), for each of
-// the ascending distances `r`. The columns of `window` are the ranges of both coordinates.
+// For each of the ascending distances `r`, a sum over the pairs of a stored point and a row of `query` (or, if `query`
+// is NULL, another stored point). The columns of `window` are the ranges of the two coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector points_pattern(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, Rcpp::NumericVector r,
                                    Rcpp::NumericMatrix window, std::string correction, double bandwidth, int threads) {

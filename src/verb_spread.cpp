@@ -1,4 +1,4 @@
-// The steps of a non-uniform fast Fourier transform that are not a Fourier transform, for R/verb_fourier_sum.R.
+// The steps of a non-uniform fast Fourier transform, other than the Fourier transform itself, for R/verb_fourier_sum.R.
 #include "border.h"
 #include "fourier/spread.h"
 #include "settings.h"
@@ -31,8 +31,8 @@ Window read_window(const Rcpp::NumericMatrix& coefficients) {
 
 }  // namespace
 
-// Points in the order of the grid, for sums_on_grid() and sums_at_points(). `window` has a row for each piece and a
-// column for each power.
+// Sorts points by their cells in the grid, for sums_on_grid() and sums_at_points(). `window` has the coefficients of
+// piecewise polynomials, with a row for each piece and a column for each power.
 // [[Rcpp::export(rng = false)]]
 SEXP place_points(Rcpp::NumericMatrix x, Rcpp::NumericVector origin, Rcpp::NumericVector scale,
                   Rcpp::IntegerVector size, Rcpp::NumericMatrix window, int threads) {
@@ -47,7 +47,7 @@ SEXP place_points(Rcpp::NumericMatrix x, Rcpp::NumericVector origin, Rcpp::Numer
   });
 }
 
-// The sums over the points of their values times their windows, in each cell of the grid.
+// For each cell of the grid, the sum over the points of the value of the point times its window function in the cell.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int threads) {
   return guard_new([&] {
@@ -59,7 +59,7 @@ Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int th
   });
 }
 
-// For each point, the sum over the cells of the grid of their values times the window of the point.
+// For each point, the sum over the cells of the grid of the value of the cell times the point's window function in it.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int threads) {
   return guard_new([&] {

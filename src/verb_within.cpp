@@ -1,4 +1,4 @@
-// All points within a radius, for R/verb_within.R.
+// Finds all points within a radius, for R/verb_within.R.
 #include "neighbours/within.h"
 
 #include <climits>
@@ -12,8 +12,8 @@ namespace {
 
 using Lists = std::vector<std::vector<neighbours::Within>>;
 
-// Converts the lists of queries, with rows[q] entries, to the columns of a sparse matrix: the ends of the columns, the
-// rows from 0, and the distances.
+// Converts the lists of neighbours of the queries to the columns of a sparse matrix of distances. Query q has rows[q]
+// neighbours. The result has the ends of the columns, the row of each entry, from 0, and the distances.
 SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
   std::vector<const std::vector<neighbours::Within>*> of_row(lists.size());
   for (size_t q = 0; q < lists.size(); ++q) of_row[size_t(rows[q])] = &lists[q];
@@ -33,8 +33,9 @@ SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
 
 }  // namespace
 
-// The points within `radius` of each row of `query` or, without `query`, of each stored point: the parts of a sparse
-// matrix with one column per query, or with `count` the numbers of these points. A point is not its own neighbour.
+// Finds the points within `radius` of each row of `query` or, if it is NULL, of each stored point, where a point is not
+// its own neighbour. The result has the parts of a sparse matrix with one column per query or, with `count`, the number
+// of neighbours of each query.
 // [[Rcpp::export(rng = false)]]
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads) {
   return guard_new([&]() -> SEXP {

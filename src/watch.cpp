@@ -7,7 +7,7 @@ namespace {
 void check_interrupt(void*) { R_CheckUserInterrupt(); }
 }  // namespace
 
-// R_ToplevelExec prevents R's jump from passing through C++.
+// R_ToplevelExec() stops R's jump on an interrupt, which would otherwise skip the destructors of C++ objects.
 std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
   using Clock = std::chrono::steady_clock;
   auto last = std::make_shared<Clock::time_point>(Clock::now());

@@ -1,4 +1,4 @@
-// Whole numbers from R, and the messages about invalid ones.
+// Reads whole numbers from R, and rejects invalid ones.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,14 +7,15 @@
 
 namespace kernops {
 
-// Throws InputError with the argument, the rule, the position (from 1), and the value.
+// Throws InputError with a message that has the name of the argument, the rule, the position of the invalid value, from
+// 1, and the value.
 [[noreturn]] void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got);
 std::string in_words(double value);
 
-// Whole numbers from 0 as R stores them: integer, double or bit64's integer64.
+// Reads nonnegative whole numbers that R stores as integers, doubles or integer64 of the package bit64.
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
 
-// Throws InputError unless all are numbers of points from 1, or 0 for none.
+// Throws InputError unless each element is the number of a point, from 1, or 0, which means no neighbour.
 void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points, int threads = 1);
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Reductions over dimensions of an array: the requests of R and the answers of a backend. Independent of R.
+// Reductions over dimensions of an array, as R requests them from a backend. Independent of R.
 #pragma once
 #include <kernops/jobs/axes.h>
 
@@ -10,21 +10,22 @@
 
 namespace kernops {
 
-// The values of `job` are in memory `from`; host values have one of its types except float. Its results are written to
-// `job.out` in memory `to`, or to `job.out_floats` of a device. The backend sets all other members of the job.
+// A request. The values of `job` are in memory space `from`; values on the host have one of the types of `job` except
+// float. The results are written in memory space `to`: to `job.out`, or on a device optionally to `job.out_floats`. The
+// backend sets all other members of `job`.
 struct AxisRequest {
   SliceJob job{};
   Count values = 0;
   MemorySpace from = MemorySpace::host, to = MemorySpace::host;
-  bool softmax = false;                     // exp(x) divided by its sum, instead of statistic job.op
-  const SegmentFormula* formula = nullptr;  // an operation of the user instead, which the CPU computes by segments
+  bool softmax = false;                     // exp(x) divided by its sum; job.op is then ignored
+  const SegmentFormula* formula = nullptr;  // a user's operation replaces job.op; the CPU runs it by segments
   Settings settings{};
   Count outputs() const { return softmax ? job.slice : formula ? 1 : statistics().at(size_t(job.op)).outputs; }
   Count results() const { return job.results * outputs(); }
 };
 
 namespace cuda {
-// The CUDA source to compile: `op` is a row of segments.def or "softmax", `type` that of the values in C.
+// The CUDA text to compile. `op` is a row of segments.def or "softmax", and `type` is the C type of the values.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
 }  // namespace cuda
 

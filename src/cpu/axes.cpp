@@ -1,5 +1,5 @@
-// Axis reductions on the CPU: how slices are distributed over SIMD lanes, chunks and threads. Lanes and chunks
-// depend on the sizes alone, so results do not depend on the number of threads.
+// Reductions over dimensions of an array on the CPU: how slices are distributed to SIMD lanes, chunks and threads.
+// Lanes and chunks depend on the sizes alone, so that results do not depend on the number of threads.
 #include <algorithm>
 
 #include "axes/axes.h"
@@ -20,7 +20,7 @@ const AxisEngine& axis_engine(const std::string& isa) {
   return axis_engine_baseline;
 }
 
-// Puts the longest run first; among runs of equal length, the run with the smallest stride.
+// Moves the longest run to the front; of runs with equal length, the run with the smallest stride.
 void bring_longest_forward(Runs& runs) {
   const auto shorter = [](const Run& a, const Run& b) { return a.size < b.size; };
   std::rotate(runs.run, std::max_element(runs.run, runs.run + runs.count, shorter), runs.run + runs.count);
@@ -30,7 +30,8 @@ bool begins_with(const Runs& runs, Count least) {
   return runs.count > 0 && runs.run[0].stride == 1 && runs.run[0].size >= least;
 }
 
-// Assigns lanes to adjacent values in memory, if there are enough adjacent values, otherwise to the longest run.
+// Chooses the values that SIMD lanes process together: adjacent values in memory if there are enough of them, otherwise
+// the values of the longest run.
 void lay_out(SliceJob& job) {
   constexpr Count few = 8;
   job.along = begins_with(job.reduced, 4 * few);
@@ -40,7 +41,8 @@ void lay_out(SliceJob& job) {
   if (job.along) bring_longest_forward(job.reduced);
 }
 
-// A unit of work is one chunk of a group of slices; the slices of a group are adjacent in memory, or follow each other.
+// Units of work. A unit is one chunk of a group of slices. The slices of a group are adjacent in memory, or follow each
+// other.
 class Units {
  public:
   Units(SliceJob& job, const AxisEngine& engine, bool one_by_one) {
@@ -63,7 +65,7 @@ class Units {
   Count first(Count group) const { return group / per_row_ * row_ + group % per_row_ * width_; }
   Count count(Count group) const { return std::min(width_, row_ - group % per_row_ * width_); }
 
-  // Calls body(group, chunk, thread) for all units.
+  // Calls body(group, chunk, thread) for each unit; `thread` is the number of the thread that runs body().
   template <class F> void each(const Settings& settings, F body) const {
     const Count units = groups_ * chunks_, stretches = ceil_div(units, grain_);
     parallel_for(stretches, std::min<Count>(settings.threads, stretches), settings, [&](Count stretch, Count thread) {
@@ -77,7 +79,7 @@ class Units {
   Count row_, width_, per_row_, groups_, chunks_, grain_;
 };
 
-// The maximum number of windows of a chunk.
+// The maximum number of windows in a chunk.
 Count most_windows(const SliceJob& job, const AxisEngine& engine) {
   const Count run = job.reduced.count ? job.reduced.run[0].size : 1;
   const Count window = Count(engine.most_rows) * (job.along ? engine.lanes_along : 1);

@@ -1,5 +1,5 @@
-// The tables of K_v(x) and related functions, filled an octave at a time on first use. The values of a piece depend on
-// order and x alone, not on earlier requests.
+// Tables of K_v(x) and related functions, which are filled one octave of x at a time, when it is first needed. The
+// polynomials of a piece depend on the order and x alone, and not on earlier calls.
 #include <kernops/cpu/bessel_k.h>
 
 #include <array>
@@ -13,13 +13,14 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>::quiet_NaN();
 
-// The order v of x^v K_v(x).
+// The order v if the function is written as x^v K_v(x).
 double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
 
-// Taylor series in t around x = c (1 + t) of g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F = K_v or x^v K_v:
+// A Taylor series in t around x = c (1 + t). The function is g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F =
+// K_v or x^v K_v. It satisfies
 //   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
-// with a = 1, b = v^2 or a = 1 - 2 v, b = 0, where r comes from the derivative of the equation with respect to v. A
-// factor that depends on v alone, such as that of a Matern correlation, leaves the equation unchanged.
+// with a = 1, b = v^2 for K_v, and a = 1 - 2 v, b = 0 for x^v K_v. r follows from the derivative of the equation with
+// respect to v. A factor that depends on v alone, such as that of a Matern correlation, does not change the equation.
 class Series {
  public:
   static constexpr int terms = 24;
@@ -31,7 +32,7 @@ class Series {
     complete();
   }
 
-  // Moves the centre of the series to c (1 + t).
+  // Moves the centre of the series from c to c (1 + t).
   void move_by(double t) {
     for (auto& g : g_) {
       double value = 0, slope = 0;
@@ -84,8 +85,8 @@ class Series {
   std::vector<std::array<double, terms>> g_;
 };
 
-// The coefficients of the polynomial of `terms` terms that interpolates f at the zeros of T_terms in u = -1 .. 1; false
-// if the last Chebyshev coefficients are not small.
+// Computes the polynomial with `terms` coefficients that interpolates f at the zeros of the Chebyshev polynomial
+// T_terms, for u = -1 .. 1. Returns false if the last Chebyshev coefficients are not small.
 template <int terms> class Interpolation {
  public:
   Interpolation() {
@@ -103,7 +104,7 @@ template <int terms> class Interpolation {
   }
 
  private:
-  // T_n = 2 u T_(n - 1) - T_(n - 2)
+  // by the recurrence T_n = 2 u T_(n - 1) - T_(n - 2)
   static void powers_of(const std::array<double, terms>& series, double* sum) {
     std::array<double, terms> before{}, now{}, next{};
     now[0] = 1;
@@ -127,14 +128,14 @@ class Table : public BesselTable {
     pieces[outside * terms] = nan;
     pieces[zero * terms] = f(0);
   }
-  // x^v K_v(x) behaves like a power of x: x^2v at 0 for v < 0, x^(v - 1/2) at infinity; its derivative with respect to
-  // v has a zero.
+  // True if the function is well approximated by polynomials of few terms. x^v K_v(x) behaves like a power of x at 0
+  // (x^2v for v < 0) and at infinity (x^(v - 1/2)); its derivative with respect to v has a zero.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(const BesselFunction& f) const {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
   }
 
-  // Fills the octave of x, and all octaves between x and the octaves that are filled already.
+  // Fills the octave that contains x, and the octaves between this octave and those that are already filled.
   void fill(double x) {
     if (!(x >= std::ldexp(1.0, lowest) && x < std::ldexp(1.0, highest))) return;
     const int octave = std::ilogb(x) - lowest;
@@ -148,8 +149,8 @@ class Table : public BesselTable {
   void publish() { __atomic_store_n(&known, (std::int64_t(end_) * 16 << 32) + begin_ * 16, __ATOMIC_RELEASE); }
   void fill_octave(int octave) { terms == 8 ? fill_octave<8>(octave) : fill_octave<16>(octave); }
 
-  // Fills an octave from its highest piece downwards: errors decay in this direction, although they grow by exp(x / 8)
-  // within a piece.
+  // Fills an octave from its highest piece to its lowest. Rounding errors decay in this direction from piece to piece,
+  // although they grow by exp(x / 8) within a piece.
   template <int terms> void fill_octave(int octave) {
     static const Interpolation<terms> interpolate;
     const double low = std::ldexp(1.0, octave + lowest), half = low / 32;
@@ -170,11 +171,11 @@ class Table : public BesselTable {
   }
 
   std::vector<double> numbers_;
-  int begin_ = 0, end_ = 0;  // range of filled octaves
+  int begin_ = 0, end_ = 0;  // first filled octave, and the end of the last one
   std::mutex mutex_;
 };
 
-// The tables of the most recent orders, shared by all threads.
+// The tables of the orders that were used last, shared by all threads.
 std::shared_ptr<Table> table_of(const BesselFunction& f) {
   constexpr std::size_t most = 32;
   static std::mutex mutex;

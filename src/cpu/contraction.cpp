@@ -9,7 +9,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-constexpr int shortest = 6;  // for fewer pairs, packing the vectors costs as much as it saves
+constexpr int shortest = 6;  // minimum length: for shorter vectors, packing takes as much time as it saves
 
 }  // namespace
 
@@ -25,7 +25,8 @@ ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single
   pair_footprint = footprint_of_pairs(*this);
 }
 
-// Gives each contraction a slot that no step writes, because all contractions are computed before the steps.
+// Moves contractions from the steps of the plan to `contractions`. The contractions are computed before the steps, so
+// each contraction has a slot that no step overwrites.
 void ContractedPlan::take_out() {
   std::vector<int> slot_of(slots.size());
   for (size_t n = 0; n < slot_of.size(); ++n) slot_of[n] = int(n);
@@ -44,13 +45,14 @@ void ContractedPlan::take_out() {
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
 
-// Returns whether a step is the contraction (x - y | h), or with weights (w (x - y) | h), where x belongs to the row
-// and y to the column, or the opposite, and h to either.
+// Returns whether a step is the contraction (x - y
+// h) or, with weights w, (w (x - y)
+// h). x belongs to the row and y to the column, or vice versa; h belongs to either.
 bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
   const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
-  // the step that has written a slot before `read`, because steps share buffers
+  // the last step before `read` that writes the slot; several steps may write a slot, because steps share buffers
   const auto maker = [&](int slot, auto read) {
     return std::find_if(read, before.rend(), [=](const Step& s) { return s.out == slot; });
   };
@@ -79,7 +81,7 @@ bool ContractedPlan::contracts_difference(const Step& step, const std::vector<St
   return true;
 }
 
-// Adds a step that multiplies a vector by weights, and returns its slot.
+// Adds a step that multiplies a vector by weights entry by entry, and returns the slot of the product.
 int ContractedPlan::multiply(int weights, int vector) {
   const auto [level, offset, size] = slots[vector];
   const int out = int(slots.size());
@@ -124,7 +126,7 @@ std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
   return all;
 }
 
-// Packs input vectors that only contractions read directly from the input, without a slot.
+// Lets vectors that only contractions read be packed directly from the input, without a slot.
 void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
   std::vector<Load> remaining;
@@ -145,7 +147,7 @@ void ContractedPlan::read_directly(Level level) {
   reorder(level);
 }
 
-// Sorts the slots that pairs read to the front: after the steps of a row, only these slots are kept for its pairs.
+// Renumbers the slots so that the slots that pairs read come first: after the steps of a row, only these are kept.
 void ContractedPlan::reorder(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair);
   int end = 0;

@@ -1,7 +1,7 @@
-// The parts of a block of rows and a tile of columns that the CPU computes as products of matrices
-// (kernops/cpu/contraction.h). Contractions: pair values that sum over the entries of a long vector of the row and one
-// of the column. Vector sums: the reduction sums a number of the pair times a long vector, such as `x`, or the `x - y`
-// of gradients.
+// The parts of a plan that the CPU computes as products of matrices, for a block of rows and a tile of columns
+// (kernops/cpu/contraction.h). There are two kinds. A contraction is a value of each pair that sums over the entries of
+// a long vector of the row and a long vector of the column. A vector sum is a reduction that sums a number of the pair
+// times a long vector, such as `x`, or `x - y` in gradients.
 #pragma once
 #include "formula/plan.h"
 #include "run/pairs.h"
@@ -11,10 +11,10 @@ namespace cpu {
 
 struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
-  std::vector<Contraction> contractions;  // the steps of these contractions are removed from the plan
-  VectorSum sum{};                        // the steps that compute its vector are removed as well
-  int factor = 0;                         // slot of a vector that multiplies the sum instead of its terms; 0 for none
-  int kept;                               // number of entries of a row that its pairs read; these entries come first
+  std::vector<Contraction> contractions;  // their steps are removed from the plan
+  VectorSum sum{};                        // the steps that compute its vector are removed, too
+  int factor = 0;                         // slot of a vector by which the sum is multiplied at the end; 0 for none
+  int kept;                               // number of entries of a row that its pairs read; these come first
   std::vector<LongVector*> long_vectors(Level level);
 
  private:
@@ -22,7 +22,7 @@ struct ContractedPlan : Plan {
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);
   int multiply(int weights, int vector);         // appends a step and returns its slot
-  std::vector<bool> read_by(Level level) const;  // slots that its steps read, and slots of pairs that reductions read
+  std::vector<bool> read_by(Level level) const;  // slots that its steps read; for pairs, f and w, too
   void read_directly(Level level);
   void reorder(Level level);
 };

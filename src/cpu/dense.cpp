@@ -20,7 +20,8 @@ using Numbers = Dense::Numbers;
 
 dense::Matrix matrix(const Block& x) { return {x.at, x.rows, x.columns, x.rows}; }
 
-// The values of a formula of the parameters theta and of points x and y, in this order.
+// Evaluates a formula of the parameters theta and the points x and y, which are its variables in this order, for many
+// pairs.
 class Covariance {
  public:
   Covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, const Settings& settings)
@@ -28,8 +29,8 @@ class Covariance {
     settings_.backend = &cpu_backend();
   }
 
-  // Computes the m x n values at points i.. and j..; successive entries of a pair are `entry` numbers apart. If only
-  // some pairs are computed, `pairs` lists the rows of each column.
+  // Computes the values of the m x n pairs from point i and point j on. Successive entries of a pair are `entry`
+  // numbers apart. If only some pairs are needed, `pairs` has the rows of each column.
   void operator()(Count i, Count j, Count m, Count n, double* out, Count column, Count entry,
                   const Blocks* pairs = nullptr) const {
     execute(kernel_, {{theta_, from(x_, i), from(y_, j)}, {}, m, n, {nullptr, pairs}}, settings_, {out, entry, column});
@@ -44,7 +45,7 @@ class Covariance {
   Settings settings_;
 };
 
-// Blocks of columns from the diagonal on.
+// The pairs of the lower triangle, as blocks of columns that begin at the diagonal.
 Blocks lower_triangle(Count n, Count width) {
   Blocks blocks;
   for (Count j = 0; j < n; j += width) {
@@ -55,7 +56,7 @@ Blocks lower_triangle(Count n, Count width) {
   return blocks;
 }
 
-// A tile: rows i..i_end of columns j..j_end of the lower triangle.
+// A tile of the lower triangle: rows i .. i_end - 1 of columns j .. j_end - 1.
 struct Tile {
   Count i, i_end, j, j_end;
 };
@@ -67,8 +68,8 @@ std::vector<Tile> tiles_of_triangle(Count n, Count rows, Count columns) {
   return tiles;
 }
 
-// The weights W = x - left right', where x is symmetric and stored by its lower triangle. Pairs below the diagonal
-// count twice.
+// The weights W = x - left right' of pairs, where x is a symmetric matrix, stored as its lower triangle. Pairs below
+// the diagonal also stand for those above it, so their weights are doubled.
 struct PairWeights {
   const Block &x, &left, &right;
 
@@ -80,13 +81,13 @@ struct PairWeights {
       const double factor = right.at[k * n + j], *l = left.at + k * n + tile.i;
       for (Count i = 0; i < rows; ++i) to[i] -= factor * l[i];
     }
-    const Count diagonal = j - tile.i;  // entries above the diagonal are arbitrary
+    const Count diagonal = j - tile.i;  // entries above the diagonal may have any value
     if (diagonal > 0) std::fill(to, to + diagonal, 0.0);
     for (Count i = std::max<Count>(diagonal + 1, 0); i < rows; ++i) to[i] *= 2;
   }
 };
 
-// Replaces b by R b, with R upper triangular.
+// Replaces b by R b for an upper triangular matrix R.
 void times_upper(const Numbers& r, Count k, double* b) {
   for (Count c = 0; c < k; ++c)
     for (Count i = 0; i < k; ++i) {
@@ -137,7 +138,7 @@ class HostDense : public Dense {
     for (Count n = 0; n < core.rows; ++n) core.at[n * (core.rows + 1)] += more;
     const dense::Context all = context(settings, double(x.length()) * double(core.rows));
     if (dense::cholesky(all, matrix(core)) >= 0) return false;
-    all.tiles.invert(matrix(core));  // L^-1, with zeros above
+    all.tiles.invert(matrix(core));  // L^-1, with zeros above the diagonal
     Numbers upper(size_t(core.length()));
     for (Count i = 0; i < core.rows; ++i)
       for (Count j = 0; j <= i; ++j) upper[size_t(i * core.rows + j)] = core.at[j * core.rows + i];
@@ -217,7 +218,7 @@ class HostDense : public Dense {
   }
   Numbers inverse_diagonal(const Block& inverse) const override { return diagonal(inverse); }
 
-  // Reads the lower triangle only.
+  // Reads only the lower triangle of `inverse`.
   void inverse_times(const Block& inverse, const Block& b, const Block& out) const override {
     const Count n = inverse.rows;
     std::fill_n(out.at, out.length(), 0.0);
@@ -236,7 +237,7 @@ class HostDense : public Dense {
     }
   }
 
-  // Tiles of derivatives are weighted while they are in the cache.
+  // Computes the derivatives tile by tile, and multiplies each tile by its weights while it is in the cache.
   Numbers weighted_derivatives(const Kernel& stored, const Kernel&, const ArrayRef& theta, const Block& x,
                                const Block& inverse, const Block& left, const Block& right,
                                const Settings& settings) const override {
@@ -267,7 +268,7 @@ class HostDense : public Dense {
   }
 
  private:
-  // Small problems use one thread.
+  // The context of a computation; a small one uses one thread.
   static dense::Context context(const Settings& settings, double work) {
     const auto check = [&settings] {
       if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();

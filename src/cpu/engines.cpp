@@ -1,4 +1,4 @@
-// The engines that are compiled into the library, and those that this machine can run.
+// The engines that were compiled, and the choice of an engine that this machine can run.
 #include <stdexcept>
 
 #include "cpu/cpu.h"

@@ -14,9 +14,9 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
   return reduction_table()[plan.reduction.row].sums() && (scheme == SumScheme::automatic || scheme == SumScheme::block);
 }
 
-// Returns whether rows should run along the lanes: if there are many rows and few columns, up to 160 for sums or
-// extrema, the fixed time of a row is the larger part (measured in bench/verbs.R). Reductions such as KMin keep a list
-// for each row, and stored values have no state.
+// Returns whether SIMD lanes should run along the rows instead of the columns. With few columns (up to 160 for sums or
+// extrema) and many rows, the fixed time of a row would otherwise be the larger part (measured in bench/verbs.R).
+// Reductions such as KMin, which keep a list for each row, and reductions that store values do not support it.
 bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
   constexpr Count most = 160, rows_each = 8;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
@@ -25,7 +25,7 @@ bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
          columns * entries <= most && rows >= rows_each * columns;
 }
 
-// Exchanges rows and columns.
+// Exchanges the rows and the columns of a plan.
 Plan transpose(Plan plan) {
   for (Slot& slot : plan.slots)
     if (slot.level == Level::row || slot.level == Level::column)
@@ -93,10 +93,10 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
   sum = plan_.sum;
 }
 
-// The memory that a tile of columns touches should fit the first-level cache, and the rows that share the tile the
-// second-level cache. If the job has products of matrices, the numbers of the columns and the results of a tile should
-// fit the second-level cache, and blocks have many rows, because each block packs the columns anew. If there are few
-// rows, the columns are split.
+// Chooses the sizes of tiles, row blocks and splits. The memory that a tile of columns needs should fit the first-level
+// cache, and the rows of a block the second-level cache. If there are products of matrices, the numbers of the columns
+// and the results of a tile should fit the second-level cache, and blocks should have many rows, because the columns
+// are packed again for each block. If there are few rows, the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   const bool wide = sum.size > 0;
@@ -110,15 +110,15 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   for (tile = (blocks_many ? 2048 : 4096) / bytes; tile > 64 && !fits();) tile /= 2;
   const Count state_bytes = wide ? 32 * sum.size : 64 * 4 * (f_size + w_size) + Count(16) * k * f_size;
   const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 26 : 1 << 18) / row_bytes;
-  Count packed = 1;  // number of bytes of a packed row
+  Count packed = 1;  // bytes of a packed row
   for (const Contraction& c : plan_.contractions) packed += Count(bytes) * c.size;
-  const Count part = rows / (4 * settings.threads) + 1;  // limits blocks so that every thread has work
+  const Count part = rows / (4 * settings.threads) + 1;  // so that each thread has several blocks
   row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 384 : 64, rows_fit, (1 << 28) / packed, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }
 
-// The numbers of a tile of rows and their states should fit the first-level cache.
+// Chooses the sizes if lanes run along the rows: the numbers and the states of a tile should fit the first-level cache.
 void PreparedJob::choose_lane_sizes(const Settings& settings) {
   const Count bytes = settings.single ? 4 : 8, state_bytes = 32 * (Count(f_size) + w_size);
   for (tile = int(4096 / bytes); tile > 64 && tile * (bytes * (plan_.pair_footprint + 1) + state_bytes) > 32 * 1024;)

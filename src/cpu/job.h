@@ -1,4 +1,4 @@
-// A Job with the memory it points to.
+// A Job that owns the memory to which it points.
 #pragma once
 #include "cpu/contraction.h"
 
@@ -7,10 +7,10 @@ namespace cpu {
 
 class PreparedJob : public Job {
  public:
-  // Rows row_begin .. row_end of the plan's result.
+  // The job for rows row_begin .. row_end - 1 of the result of a plan.
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
               const Output& target);
-  void keep_partials(size_t bytes);  // allocates states of this size for each row, to merge the splits
+  void keep_partials(size_t bytes);  // allocates a state of `bytes` bytes for each row and split
 
  private:
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,

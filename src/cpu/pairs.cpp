@@ -1,4 +1,4 @@
-// Map-reduce on the CPU: a Job for the engine of this machine's instruction set, distributed over threads.
+// Map-reduce on the CPU: runs a Job on several threads, by the engine for the instruction set of this machine.
 #include <algorithm>
 #include <atomic>
 
@@ -10,7 +10,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// Distributes units, the largest first, and stops all threads after an interrupt or the failure of a thread.
+// Distributes units of work to threads, the largest first. After an interrupt, or if a thread throws, all threads stop.
 class Schedule {
  public:
   Schedule(const Job& job, const Settings& settings) : job_(job), settings_(settings) {
@@ -31,14 +31,14 @@ class Schedule {
   }
 
  private:
-  // The number of values computed for a pair.
+  // The number of values that are computed for a pair.
   double work() const {
     double sum = job_.entries[int(Level::pair)] + 1 + job_.sum.size;
     for (int n = 0; n < job_.contractions.count; ++n) sum += job_.contractions.items[n].size;
     return sum;
   }
 
-  // The view of one thread; only the first thread may call the caller's functions.
+  // The units of one thread. Only the first thread may call functions of the caller, such as keep_going().
   struct View : Units {
     Schedule* schedule;
     bool first;

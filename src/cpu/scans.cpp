@@ -1,4 +1,5 @@
-// Scans of segments on the CPU: every thread processes an equal number of values, whatever the lengths of the segments.
+// Scans of segments on the CPU. Each thread processes about the same number of values, whatever the lengths of the
+// segments.
 #include <kernops/jobs/scans.h>
 
 #include <algorithm>
@@ -66,13 +67,14 @@ class ScanRun {
     if (units.blocks() > 0) threads(units.blocks()) > 1 ? carry_first(units, scratch) : carry_along(units, scratch);
   }
 
-  // Calls block(n) for the blocks of a long segment, in the order of the scan.
+  // Calls block(n) for the blocks of the long segment `owner`, in the direction of the scan.
   template <class Block> void each_block(const SegmentUnits& units, Count owner, Block block) const {
     const Count count = units.block_count(owner);
     for (Count n = 0; n < count; ++n) block(job_.reverse ? count - 1 - n : n);
   }
 
-  // Scans the blocks of a long segment by one thread, each while its values are in the cache.
+  // Scans the blocks of each long segment one after another, by one thread per segment, so that a block is still in the
+  // cache when its results are computed.
   void carry_along(const SegmentUnits& units, size_t scratch) const {
     const size_t bytes = (engine_.state_bytes + 63) / 64 * 64;
     for_all(Count(segments_.large.size()), scratch + 2 * bytes, [&](Count column, Count owner, char* memory) {
@@ -87,7 +89,8 @@ class ScanRun {
     });
   }
 
-  // Scans the blocks of a long segment by several threads: computes the states of all blocks first.
+  // Scans the blocks of long segments by several threads: computes the states of all blocks, then the state before each
+  // block, and then the results.
   void carry_first(const SegmentUnits& units, size_t scratch) const {
     const Count blocks = units.blocks();
     const size_t bytes = (engine_.state_bytes + 63) / 64 * 64;
@@ -115,7 +118,7 @@ class ScanRun {
     });
   }
 
-  // Each thread passes over all values and processes those of its groups.
+  // Scans groups: each thread passes over all values and processes the values of its part of the groups.
   void scan_groups() const {
     const Count parts = threads(segments_.count);
     const size_t bytes = size_t(segments_.count) * engine_.group_bytes;
@@ -131,7 +134,7 @@ class ScanRun {
     }
   }
 
-  // The first group of each part: parts have about equal numbers of values.
+  // Divides the groups into parts with about equal numbers of values; returns the first group of each part.
   std::vector<Count> equal_parts(Count parts) const {
     std::vector<Count> cuts{0};
     const std::vector<Count>& offsets = segments_.offsets();

@@ -1,4 +1,4 @@
-// Converts a request to the job that the engine of an instruction set runs.
+// Converts a request to a job for the engine of an instruction set.
 #include "cpu/segments.h"
 
 namespace kernops {

@@ -1,4 +1,4 @@
-// Terms, maps and steps of segments on the host, the building blocks of segments/recipes.cpp.
+// The single passes over segments on the host from which segments/recipes.cpp composes reductions.
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The user's values for the segment in one row of the result.
+// The numbers `given` by the caller for one segment, which is a row of the result.
 struct Given {
   const SegmentRequest& request;
   Count column, row;
@@ -22,8 +22,8 @@ struct Given {
   }
 };
 
-// Calls f(row of the result, row of x, position in the segment from 0) for all values; values of groups in their stored
-// order.
+// Calls f(row of the result, row of x, position in the segment, position among all values) for all values; positions
+// are counted from 0. The values of groups are visited in the order of x.
 template <class F> void each_value(const Segments& segments, F f) {
   if (!segments.groups)
     return each_position(segments, [&](Count s, Count m, Count n) {
@@ -36,8 +36,8 @@ template <class F> void each_value(const Segments& segments, F f) {
 
 bool in_several(const Segments& segments) { return !segments.sources.empty(); }
 
-// The terms of one column: at the positions of the values, or in the order of the segments if a value may be in
-// several.
+// Computes the term of each value of a column. The terms are in the order of x or, if a value may be in several
+// segments, in the order of the segments.
 template <class Term> void fill_terms(const SegmentRequest& request, Count column, double* to) {
   const bool laid_out = in_several(request.segments);
   each_value(request.segments, [&](Count row, Count n, Count, Count m) {
@@ -56,7 +56,7 @@ FillTerms filler_of(SegmentTerm term) {
   return all[int(term)];
 }
 
-// A value in its segment, as an argument of a map.
+// A value with its segment, for the functions of SegmentMap.
 struct InSegment {
   const SegmentRequest& request;
   Count column, row, n, place, count;
@@ -136,8 +136,8 @@ class HostPasses : public SegmentPasses {
     std::copy(from.data, from.data + count, to.data);
   }
 
-  // Multiplies, for each value, the product of all earlier values by the product of all later values, without a
-  // division.
+  // Computes, for each value, the product of all other values of its segment as the product of the earlier values times
+  // the product of the later values, without a division.
   void other_products(const SegmentGradient& request) const override {
     const Segments& segments = request.segments;
     for (Count column = 0; column < request.columns; ++column) {
@@ -158,8 +158,8 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // Applies a step to one number. The variance about an infinite mean is NaN, although sums without NaN would not show
-  // this.
+  // Applies a step to one number. The variance about an infinite mean is set to NaN, because sums that skip NaN would
+  // give another value.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;
@@ -173,7 +173,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Returns whether the terms are plain products, because no weight is 0 or missing.
+  // Returns whether the terms are simply value times weight: no weight is 0 or missing.
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);
@@ -212,7 +212,7 @@ const SegmentPasses& segment_passes() {
   return passes;
 }
 
-// Reduces segments; returns true if no result can be NaN because of its values.
+// Reduces segments on the CPU. Returns true if it is known that no result is NaN because of NaN among the values.
 bool reduce_on_host(SegmentRequest request) {
   bool no_nan = false;
   request.no_nan = &no_nan;

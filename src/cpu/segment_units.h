@@ -1,5 +1,6 @@
-// Units of work for reductions of segments, with equal numbers of values whatever the lengths of the segments: tiles,
-// which contain the segments that begin in them, and blocks of segments that are longer than a block.
+// Divides segments into units of work with equal numbers of values, whatever the lengths of the segments. There are two
+// kinds of units: a tile has the short segments that begin in a range of positions, and a block is a part of a segment
+// that is longer than a block.
 #pragma once
 #include <kernops/jobs/segments.h>
 
@@ -20,7 +21,8 @@ class SegmentUnits {
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
-  // Calls reduce(first, last) for the runs of segments of a tile that contain no long segment.
+  // Calls reduce(first, last) for each sequence of segments first .. last - 1 of a tile without a long segment between
+  // them.
   template <class F> void each_stretch(Count tile, F reduce) const {
     const std::vector<Count>& large = segments_.large;
     const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
@@ -32,7 +34,7 @@ class SegmentUnits {
     }
   }
 
-  // The long segment of a block, and the number of the block in this segment.
+  // The index of the long segment that contains a block, and the index of the block within this segment.
   Count owner(Count block) const {
     return std::upper_bound(before_.begin(), before_.end(), block) - before_.begin() - 1;
   }
@@ -49,7 +51,7 @@ class SegmentUnits {
 
   const Segments& segments_;
   const Count tile_;
-  std::vector<Count> before_{0};  // number of blocks before each long segment
+  std::vector<Count> before_{0};  // number of blocks before each long segment; then of all blocks
 };
 
 }  // namespace cpu

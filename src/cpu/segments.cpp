@@ -1,4 +1,4 @@
-// Reductions of segments on the CPU: every thread processes an equal number of values, whatever the lengths of the
+// Reductions of segments on the CPU. Each thread processes about the same number of values, whatever the lengths of the
 // segments.
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// One reduction by the engine of an instruction set: of values, or of a sum of values times weights.
+// Runs a reduction of values, or of values times weights, by the engine of an instruction set.
 class SegmentRun {
  public:
   explicit SegmentRun(const SegmentRequest& request)
@@ -28,8 +28,8 @@ class SegmentRun {
   }
 
  private:
-  // Chooses the engine. Groups are counted only if their values are sorted by group, or if the user gave a result for
-  // empty groups.
+  // Chooses the engine. The values of groups are counted only if the engine needs the values sorted by group, or if the
+  // user gave a result for empty groups.
   SegmentEngine choose_engine() {
     const SegmentEngine engine = engine_for(request_.settings.isa).segments(job_);
     if (!engine.scatter || request_.empty) {
@@ -51,7 +51,7 @@ class SegmentRun {
 
   Count threads(Count units) const { return worthwhile_threads(segments_, request_.columns, request_.settings, units); }
 
-  // Calls work(column, unit, scratch) for all units of all columns.
+  // Calls work(column, unit, scratch) for each unit of each column.
   template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) {
     const Count count = threads(units * request_.columns);
     std::vector<std::vector<char>> scratch(count, std::vector<char>(scratch_bytes + 64));
@@ -86,18 +86,20 @@ class SegmentRun {
     });
   }
 
-  // The number of splits: it keeps the cost of joining low, and depends only on the sizes. The first and last values of
-  // all groups often lie in a small part of the values, after which a single pass ends.
+  // The number of splits of the values, each with a state for every group. It depends only on the sizes, and is small
+  // enough that merging the states takes little time. The first and last values of all groups often lie in a small part
+  // of the values; with a single split, the pass can end after this part.
   Count splits() const {
     const StatisticId op = StatisticId(request_.op);
     if (op == StatisticId::first || op == StatisticId::last) return 1;
     return std::max<Count>(1, std::min<Count>(16, segments_.values / (16 * job_.groups.span + 16384)));
   }
 
-  // Bytes of a split, rounded up so that each split begins at a multiple of 64.
+  // The bytes of the states of a split, rounded up so that each split begins at a multiple of 64.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
-  // Adds values to their groups in any order. The pages of far states stay untouched if no group has many values.
+  // Reduces values in the order of x, adding each to the state of its group. The far part of the states is only
+  // written, and its memory pages only created, if a group has many values.
   void scatter() {
     const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
     const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);

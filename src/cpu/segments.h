@@ -8,18 +8,18 @@
 namespace kernops {
 namespace cpu {
 
-SegmentJob segment_job(const SegmentRequest& request);  // all data except the order of groups
-void run_engine(const SegmentRequest& request);         // of values, of values times weights, or a softmax
+SegmentJob segment_job(const SegmentRequest& request);  // makes a job with everything but the order of groups
+void run_engine(const SegmentRequest& request);         // reduces values or values times weights, or computes a softmax
 void scan_segments(const SegmentRequest& request);
 
-// Calls f(s, m, n) for all values: position m is in segment s and is row n of x.
+// Calls f(s, m, n) for each value: the value at position m is in segment s and in row n of x.
 template <class F> void each_position(const Segments& segments, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   for (Count s = 0; s < segments.segments(); ++s)
     for (Count m = offsets[size_t(s)]; m < offsets[size_t(s) + 1]; ++m) f(s, m, segments.source(s, m));
 }
 
-// Reductions that take several passes; all their arrays are on the host.
+// The passes of reductions that take several passes; all arrays are on the host.
 const SegmentPasses& segment_passes();
 
 }  // namespace cpu

@@ -1,5 +1,5 @@
-// Sets of points on the CPU: threads process chunks of sets, whose sums are merged in order, so that results do not
-// depend on the number of threads.
+// Computations with conditioning sets on the CPU. Threads process chunks of sets. The sums of chunks are merged in
+// order, so that results do not depend on the number of threads.
 #include "sets/sets.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ const SetEngine& set_engine(const std::string& isa) {
 
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 
-// A SetJob together with its memory.
+// A SetJob that owns the memory to which it points.
 class PreparedSets : public SetJob {
  public:
   explicit PreparedSets(const SetRequest& request) : SetJob() {
@@ -58,7 +58,7 @@ class PreparedSets : public SetJob {
     return made;
   }
 
-  // Stores all numbers of a point contiguously, because neighbours are scattered in memory.
+  // Stores all numbers of a point next to each other, because the neighbours of a set are scattered in memory.
   void copy_records(const SetRequest& request) {
     const Count own = request.own ? request.sets : 0;
     records_.resize(size_t(request.n + own) * record());
@@ -79,7 +79,7 @@ class PreparedSets : public SetJob {
   std::vector<double> records_;
 };
 
-// Calls work(begin, end, number) for chunks of the sets.
+// Calls work(begin, end, number) for each chunk of the sets.
 template <class Work> void each_chunk(const SetJob& job, const Settings& settings, const Work& work) {
   const Count chunks = ceil_div(job.sets, chunk);
   parallel_for(chunks, std::min<Count>(settings.threads, chunks), settings,

@@ -8,14 +8,15 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// Collects the factors of the summand: numbers, one of which belongs to the pair; a vector of the column, or a
-// difference; and optionally a vector that multiplies the sum instead of each term. Another vector of the row or of the
-// column, times numbers, may be added to the first vector or subtracted from it.
+// Splits the summand of a plan into factors: numbers, of which at least one belongs to the pair; a vector of the
+// column, or the difference of a row's and a column's vector; and optionally a vector by which the sum, and not each
+// term, is multiplied. The summand may also have a second term, numbers times another vector of the row or the column,
+// which is added or subtracted.
 class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
 
-  // Finds the vector sum of the plan; returns false if the plan has none.
+  // Splits the plan's summand; returns false if the plan is not a vector sum.
   bool take(bool single) {
     if (!take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_) return false;
     if (plan_.f_size < shortest(single)) return false;
@@ -36,7 +37,7 @@ class Taker {
  private:
   using Numbers = std::vector<int>;
 
-  // Minimum length: for shorter vectors, packing costs as much time as it saves.
+  // Minimum length of vectors: for shorter ones, packing takes as much time as it saves.
   int shortest(bool single) const { return !single ? 4 : sum_.term == VectorSum::column_alone ? 6 : 5; }
 
   Level level(int slot) const { return plan_.slots[slot].level; }
@@ -86,7 +87,7 @@ class Taker {
     return found_ = true;
   }
 
-  // Collects the vector of the sum, plus numbers times another vector, preferably of the row.
+  // Splits a sum or difference into the vector of the sum and numbers times another vector, preferably of the row.
   bool take_both(const Step& step) {
     if (into_ != &numbers_ || sum_.other.slot) return false;
     const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;
@@ -137,7 +138,7 @@ class Taker {
   std::vector<Step>& steps_;
   VectorSum sum_{};
   bool found_ = false;
-  int of_vector_factor_ = 0, of_other_factor_ = 0;  // factors of the two vectors, which must be the same
+  int of_vector_factor_ = 0, of_other_factor_ = 0;  // factors of the two vectors, which must be equal
   Numbers numbers_, of_vector_, of_other_, *into_ = &numbers_;
 };
 

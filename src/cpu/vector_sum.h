@@ -1,4 +1,4 @@
-// Vector sums of a Plan: sums of long vectors, each times a number of the pair.
+// Vector sums of a Plan: reductions that sum long vectors, each multiplied by a number of the pair.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -7,11 +7,11 @@
 namespace kernops {
 namespace cpu {
 
-// The vector sum of a plan, of size 0 if the plan has none. If it has one, f becomes the number of a pair, and the
-// steps that computed the vector are removed.
+// Returns the vector sum of a plan; its size is 0 if the plan is not a vector sum. Otherwise, `f` of the plan becomes
+// the number of the pair by which the vector is multiplied, and the steps that computed the vector are removed.
 VectorSum take_vector_sum(Plan& plan, bool single);
 
-// Removes steps of the pairs whose results are not read, directly or by other steps.
+// Removes the steps of pairs whose results are read neither as slots in `read` nor by other steps.
 void leave_out_unused(Plan& plan, const std::vector<int>& read);
 
 }  // namespace cpu

@@ -1,4 +1,4 @@
-// CUDA devices as a backend.
+// The backend of CUDA devices.
 #include "cuda/cuda.h"
 #include "cuda/pairs/choose.h"
 #include "formula/op_table.h"
@@ -16,7 +16,8 @@ class CudaBackend : public Backend {
   bool pays_off(double work) const override { return work > 1e9 && available(); }
   bool fits(const Plan& plan, const Settings& settings) const override { return cuda::fits(plan, settings); }
 
-  // Stored values are contiguous along a column, and a GPU assigns adjacent rows to adjacent threads.
+  // Stored values are contiguous along a column, so that adjacent threads, which have adjacent rows, write adjacent
+  // values.
   Plan plan(Graph& graph, const Reduction& reduction) const override {
     Reduction here = reduction;
     if (reduction_table()[here.row].stores()) here.over = here.axes();

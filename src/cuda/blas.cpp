@@ -1,4 +1,4 @@
-// Signatures follow the cuBLAS manual.
+// Calls of cuBLAS; the signatures are those of the cuBLAS manual.
 #include "cuda/blas.h"
 
 #include <map>
@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, left = 0, right = 1, general = 0;  // constants of cuBLAS
+constexpr int lower = 0, left = 0, right = 1, general = 0;  // values of cuBLAS enumerators
 
 struct Blas {
   int release;
@@ -37,7 +37,7 @@ Blas open_blas() {
   for (const int release : {13, 12}) {
     if (library || (release == 13 && driver_is_old())) continue;
     const std::string version = std::to_string(release);
-    open_toolkit_library({"libcublasLt.so." + version});  // cuSOLVER and cuBLAS find this library among the open ones
+    open_toolkit_library({"libcublasLt.so." + version});  // opened first: cuSOLVER and cuBLAS then find it
     library = open_toolkit_library({"libcublas.so." + version});
     blas.release = release;
   }
@@ -59,7 +59,7 @@ const Blas& blas() {
 
 void check(Status status, const char* what) { check_status(status, what, "cuBLAS"); }
 
-// The cuBLAS handle of the current device. Handles live as long as the process.
+// Returns the cuBLAS handle of the current device, which lives as long as the process.
 void* handle() {
   static std::map<int, void*> all;
   static std::mutex opening;

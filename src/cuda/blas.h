@@ -1,12 +1,12 @@
-// cuBLAS of the CUDA toolkit, opened at run time like the driver, without cuSOLVER. All calls use the default stream of
-// the current device, and come from the first thread only.
+// cuBLAS of the CUDA toolkit, opened at run time like the driver. cuSOLVER is not needed. All calls use the default
+// stream of the current device, and must be made by the first thread.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-// Matrices of rows x columns doubles, in column-major order, `stride` apart.
+// A column-major matrix of rows x columns doubles, with columns `stride` doubles apart.
 struct Panel {
   double* at;
   Count rows, columns, stride;
@@ -15,11 +15,11 @@ struct Panel {
   }
 };
 
-// Functions have the names of BLAS. Triangles are lower triangles unless `upper` is set.
+// The functions have the names of BLAS. Triangles are lower triangles unless `upper` is set.
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double beta,
           const Panel& c);  // c = scale a b + beta c
-// c = a' b, with n columns of k whole numbers of 8 bits; `stride` is a multiple of 16
+// For c = a' b, where a and b have n columns of k 8-bit integers; `stride` must be a multiple of 16.
 struct SmallNumbers {
   const signed char* at;
   Count columns, stride;
@@ -31,9 +31,9 @@ void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b
 void copy_panel(const Panel& a, const Panel& to);
 
 bool has_blas();
-int blas_release();  // the major version, 13 or 12; throws CudaError if cuBLAS cannot be opened
+int blas_release();  // returns the major version, 13 or 12; throws CudaError if cuBLAS cannot be opened
 
-// Throws an error for a status of cuBLAS or cuSOLVER other than success.
+// Throws CudaError if a status of cuBLAS or cuSOLVER means failure.
 void check_status(int status, const char* what, const char* library);
 
 }  // namespace cuda

@@ -1,6 +1,7 @@
-// Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk each text is one file, next to a
-// readable copy of the text. A file is compiled again if it is damaged, if other users could have written it, or if it
-// belongs to another version or compiler.
+// Finds the compiled code of a text: in the catalogue, in the cache folder, or by the compiler. In the cache folder,
+// the code of each text is one file, next to a readable copy of the text. A text is compiled again if its file is
+// damaged, if other users could have written it, or if it was written for another package version or by another
+// compiler.
 #include <algorithm>
 #include <future>
 #include <sstream>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uintmax_t largest_cache = std::uintmax_t(512) << 20;
 
-// Removes the oldest files of a folder that is too large.
+// Removes the oldest files of the cache folder if it is too large.
 void make_room(const CacheFolder& folder) {
   std::vector<CacheFolder::File> files = folder.files();
   std::uintmax_t total = 0;
@@ -40,7 +41,7 @@ std::vector<char> find(const CacheFolder& folder, const Record& wanted) {
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
     if (record.key != wanted.key || !same_compiler) continue;
-    file.clear();  // ignores further records
+    file.clear();  // resets the stream's state; further records are ignored
     return read_code(file, record);
   }
   return {};
@@ -61,7 +62,7 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
   const CacheFolder folder(paths().cache, true);
-  make_room(folder);  // a folder that cannot be written is not an error: the next session compiles again
+  make_room(folder);  // if the folder cannot be written, the next session compiles again
   if (folder.write(record.key + ".kernel", to_bytes(record, code))) folder.write(record.key + ".cu", text);
   return code;
 }
@@ -71,7 +72,7 @@ std::vector<char> binary(const std::string& text, const std::string& architectur
 }
 
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {
-  engine_version();  // read once by this thread; other threads reuse the result
+  engine_version();  // called by this thread first, so that the other threads only read the stored result
   std::vector<std::vector<char>> codes;
   for (const std::string& text : texts) codes.push_back(precompiled(text, architecture));
   std::vector<std::future<void>> others;

@@ -1,5 +1,5 @@
-// The folder of the kernel cache, accessed by descriptors, so that each check and the following use concern the same
-// folder or file.
+// The folder of the kernel cache. Folder and files are accessed by descriptors, so that a check and the use that
+// follows it concern the same folder or file.
 #ifndef _WIN32
 #include "cuda/cache_folder.h"
 
@@ -22,8 +22,8 @@ namespace {
 
 constexpr off_t largest_file = off_t(512) << 20;
 
-// Opens a regular file of the folder that only the user and the administrator can write; otherwise returns no
-// descriptor.
+// Opens a regular file of the folder for reading, if only the user and the administrator can write to the file;
+// otherwise the returned descriptor is empty.
 Descriptor open_file(int folder, const std::string& name) {
   Descriptor file(openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat entry;
@@ -63,7 +63,7 @@ std::vector<CacheFolder::File> CacheFolder::files() const {
   Descriptor listed(folder_ < 0 ? -1 : openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed ? fdopendir(listed.get()) : nullptr, closedir);
   if (!entries) return files;
-  listed.release();  // closed together with the entries
+  listed.release();  // closedir() also closes this descriptor
   struct stat entry;
   while (const dirent* next = readdir(entries.get()))
     if (is_kernel_file(next->d_name) && fstatat(folder_, next->d_name, &entry, AT_SYMLINK_NOFOLLOW) == 0)

@@ -1,5 +1,5 @@
-// The folder of the kernel cache. Its files are executed as code, so only the user and the administrator may be able to
-// write a file there or to replace the folder.
+// The folder of the kernel cache. Its files are executed as code. Therefore only the user and the administrator may be
+// able to write files there or to replace the folder.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,23 +13,24 @@ class CacheFolder {
   enum State { usable, missing, untrusted, failed };
   struct File {
     std::string name;
-    std::int64_t time;  // time of the last change, on any scale
+    std::int64_t time;  // time of the last change, in any unit
     std::uintmax_t bytes;
   };
 
-  // Opens the folder of an absolute path; `create` makes missing folders, accessible to the user alone.
+  // Opens a folder by its absolute path. If `create` is true, missing folders are created, with access for the user
+  // only.
   explicit CacheFolder(const std::string& path, bool create = false);
   ~CacheFolder();
   CacheFolder(const CacheFolder&) = delete;
 
   State state() const { return state_; }
-  const std::string& reason() const { return reason_; }  // the reason why the folder is untrusted or the path failed
+  const std::string& reason() const { return reason_; }  // why the folder is untrusted or cannot be used
 
-  // The functions below treat an unusable folder as empty, and write nothing to it.
+  // The functions below treat a folder that is not usable as empty, and write nothing to it.
   std::vector<File> files() const;                  // kernels and their texts
   std::string read(const std::string& name) const;  // empty if the file does not exist or others can write it
   bool trusts(const std::string& name) const;
-  // atomic: other processes see a whole file or none
+  // Writes a file atomically: other processes see the whole file or none.
   bool write(const std::string& name, const std::string& bytes) const;
   bool remove(const std::string& name) const;
 
@@ -37,13 +38,15 @@ class CacheFolder {
   State state_ = failed;
   std::string reason_;
   std::string path_;  // used on Windows
-  int folder_ = -1;   // on other systems, a descriptor
+  int folder_ = -1;   // a descriptor, used on other systems
 };
 
-// The names of kernels and texts begin with a key of 32 hexadecimal digits; other files in the folder are left alone.
+// Returns whether a name is that of a kernel or its text, which begin with a key of 32 hexadecimal digits. Other files
+// in the folder are neither read nor removed.
 bool is_kernel_file(const std::string& name);
 
-// Returns whether only the user and the administrator can write to a folder, or to a file and its folder.
+// Returns whether only the user and the administrator can write to a folder, or to a file and the folder that contains
+// it.
 bool is_trusted(const std::string& path);
 
 }  // namespace cuda

@@ -30,7 +30,7 @@ std::vector<CacheFolder::File> CacheFolder::files() const {
   if (state_ != usable) return files;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     const std::string name = entry.path().filename().string();
-    std::error_code gone;  // set if another process has already removed the file
+    std::error_code gone;  // set if another process has removed the file
     const File file{name, std::int64_t(entry.last_write_time(gone).time_since_epoch().count()), entry.file_size(gone)};
     if (!gone && is_kernel_file(name)) files.push_back(file);
   }

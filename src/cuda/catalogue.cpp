@@ -1,5 +1,5 @@
-// The kernels compiled when the package was installed: files sm_90-1of4.kernels, several for each architecture, because
-// make fills them in parallel.
+// The catalogue: kernels that were compiled when the package was installed. There are several files for each
+// architecture, such as sm_90-1of4.kernels, because make builds them in parallel.
 #ifndef _WIN32
 #include <spawn.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ std::vector<char> whole_file(const fs::path& file) {
   return std::vector<char>(std::istreambuf_iterator<char>(in), {});
 }
 
-// Runs a program without a shell, which would interpret its arguments; returns whether the program succeeded.
+// Runs a program without a shell, which could interpret its arguments; returns whether the program succeeded.
 bool run_program(std::vector<std::string> words) {
 #ifdef _WIN32
   return false;
@@ -40,7 +40,8 @@ bool run_program(std::vector<std::string> words) {
 #endif
 }
 
-// Returns the code compressed by the toolkit, which the driver decompresses, or the original code if compression fails.
+// Returns the code after compression by the CUDA toolkit (the driver decompresses it), or the original code if
+// compression fails.
 std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
                          const std::string& file) {
   if (fatbinary.empty()) return code;
@@ -93,7 +94,7 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
     Record record;
   };
   static std::string read_from;
-  static std::map<std::string, Kept> index;  // by key
+  static std::map<std::string, Kept> index;  // indexed by key
   static std::map<int, std::string, std::greater<int>> architectures;
   if (read_from != paths().catalogue) {
     read_from = paths().catalogue;
@@ -103,7 +104,7 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
       for (const Record& record : read_records(file.path)) index[record.key] = {file.path, record};
     }
   }
-  // Code for sm_80 also runs on sm_86, but not on sm_90: selects the nearest architecture of the same major version.
+  // Code for sm_80 also runs on sm_86, but not on sm_90: takes the highest architecture of the same major version.
   const int device = std::atoi(architecture.c_str() + 3);
   for (const auto& [number, name] : architectures) {
     if (number > device || number / 10 != device / 10) continue;

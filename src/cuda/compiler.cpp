@@ -1,4 +1,4 @@
-// Compilation by NVRTC.
+// Compilation of CUDA texts by NVRTC.
 #include "cuda/compiler.h"
 
 #include "cuda/library.h"
@@ -46,7 +46,7 @@ const Compiler& compiler() {
   return opened;
 }
 
-// A program of NVRTC; the destructor releases it.
+// A program of NVRTC, which the destructor releases.
 struct Source {
   explicit Source(const std::string& text) {
     if (compiler().nvrtcCreateProgram(&handle, text.c_str(), "formula.cu", 0, nullptr, nullptr) != 0)
@@ -68,8 +68,8 @@ std::string log_of(const Source& program) {
 
 }  // namespace
 
-// Divisions and square roots of floats may have errors up to 2 ulp, and denormal floats are flushed to 0: each then
-// takes one instruction instead of many.
+// The options allow errors of up to 2 ulp in divisions and square roots of floats, and flush denormal floats to 0: each
+// operation then takes one instruction instead of many.
 const std::vector<std::string>& compile_options() {
   static const std::vector<std::string> options = {"--std=c++17", "--ftz=true", "--prec-div=false", "--prec-sqrt=false",
                                                    "--device-as-default-execution-space"};
@@ -89,7 +89,7 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
   const bool is_virtual = architecture.compare(0, 8, "compute_") == 0;  // a virtual architecture yields PTX
-  // "max" would change all later compilations in this process (NVRTC 13.0)
+  // "max" would also change all later compilations in this process (NVRTC 13.0)
   if (quick && std::stoi(compiler_version()) >= 13) options.push_back("--Ofast-compile=mid");
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());

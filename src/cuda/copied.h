@@ -1,4 +1,4 @@
-// Copies of host numbers on a device.
+// Copies of numbers of the host on a device.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -9,12 +9,12 @@
 namespace kernops {
 namespace cuda {
 
-// Numbers on the current device, stored as T.
+// An array on the current device, whose elements are converted to T.
 template <class T> class Copied {
  public:
   // Allocates memory for `count` numbers.
   explicit Copied(size_t count) : count_(count), there_(count * sizeof(T)) {}
-  // Copies host numbers, or nothing if `from` is null.
+  // Copies numbers of the host to the device; copies nothing if `from` is null.
   template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
 
   template <class From> void put(size_t at, const From* from, size_t count, double less = 0) const {
@@ -22,7 +22,7 @@ template <class T> class Copied {
     if constexpr (std::is_same<From, T>::value) {
       if (less == 0) return copy_in(there_.pointer() + at * sizeof(T), from, count * sizeof(T));
     }
-    constexpr size_t most = size_t(1) << 20;  // number of values converted at a time
+    constexpr size_t most = size_t(1) << 20;  // number of values that are converted at a time
     std::vector<T> some(std::min(most, count));
     for (size_t done = 0; done < count; done += most) {
       const size_t now = std::min(most, count - done);
@@ -31,7 +31,7 @@ template <class T> class Copied {
     }
   }
   T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
-  // The address that number 0 would have if the array began with number `first`.
+  // The address that element 0 would have if the array began with element `first`.
   T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
   void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
 

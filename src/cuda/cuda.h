@@ -1,9 +1,9 @@
-// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither library is linked: both are
-// opened at run time, so the same build runs with and without them.
+// The CUDA backend: it generates CUDA text, which NVRTC compiles, and launches kernels by the CUDA driver. Neither
+// library is linked: both are opened at run time, so that the same build of the package runs with and without them.
 //
-// All work of a device goes to the default stream of its context, from whichever thread, and is done in order; copies
-// between devices use a separate stream, ordered after this work. Only the first thread loads kernels; other threads
-// launch loaded kernels.
+// All work on a device is submitted to the default stream of its context, by any thread, and runs in the order of
+// submission. Copies between devices use a separate stream, which waits for the earlier work of the default stream.
+// Only the first thread loads kernels; other threads launch loaded kernels.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -17,7 +17,7 @@
 namespace kernops {
 namespace cuda {
 
-// ---- the verbs (cuda/backend.cpp)
+// ---- operations (cuda/backend.cpp)
 
 std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
 void segments(const SegmentRequest& request);
@@ -33,8 +33,8 @@ const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)
 
-// The kernels of a plan in two texts that are compiled in parallel. One text reduces the pairs. The other
-// text fills the levels and merges splits; plans of other shapes share it.
+// The CUDA text of the kernels of a plan. There are two texts, which are compiled in parallel. One text reduces the
+// pairs; the other fills the levels and merges the splits, and several recipes of a plan share it.
 struct Text {
   std::string formula, pairs, levels;
   std::string of_pairs() const { return formula + pairs; }
@@ -43,20 +43,21 @@ struct Text {
 struct Recipe;  // cuda/pairs/choose.h
 Text source(const TiledPlan& plan, const Settings& settings, const Recipe& recipe);
 
-// The folders of the engine's headers, of the kernels compiled at installation, and of the cache; set when the package
-// is loaded.
+// The folders of the package's CUDA headers, of the kernels compiled at installation, and of the cache. They are set
+// when the package is loaded.
 struct Paths {
   std::string include, catalogue, cache, version;
 };
 Paths& paths();
 
-// The code of a text if it was compiled at installation for this architecture or a compatible one; otherwise empty.
+// Returns the code of a text if it was compiled at installation for this architecture or a compatible one; otherwise an
+// empty vector.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 
-// The compiled kernel of a text: read from the cache, or compiled and stored there.
+// Returns the code of a text, which is read from the cache, or compiled and stored there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// The compiled kernels of several texts, from the catalogue if it contains them; missing texts are compiled in
-// parallel.
+// Returns the code of a text: from the catalogue if it has the text, otherwise like compiled(). Missing texts are
+// compiled in parallel.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 
@@ -76,16 +77,16 @@ struct Device {
   static constexpr Count most_arrivals = 1 << 16;
 };
 std::vector<Device> devices();                        // all devices of this machine, opened or not
-void check_devices(const std::vector<int>& numbers);  // throws CudaError if the device does not exist
-// opens the device if necessary and makes it current for this thread
+void check_devices(const std::vector<int>& numbers);  // throws CudaError unless the devices exist
+// Opens the device if necessary, and makes it current for this thread.
 const Device& use_device(int number);
 const Device& current_device();
 void synchronize();  // waits for the current device
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);
-// Copies between two devices, one of which is current, in the order of the current device; the other device must have
-// no pending work on the data.
+// Copies between two devices, one of which is current. The copy runs after the earlier work of the current device; the
+// other device must have no pending work on the data.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda/modules.cpp)
@@ -93,28 +94,29 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
 struct Kernels {
   void *once, *fill, *pairs, *merge;
   int partial_bytes;
-  int shared_bytes;  // bytes that a launch of `pairs` requests beyond the default of a block
+  int shared_bytes;  // shared memory that a launch of `pairs` requests beyond the default
   int resident;      // number of blocks of `pairs` that a multiprocessor runs at a time
 };
 const Kernels& kernels(const Text& text, int threads);      // on the current device
-void* function(const std::string& text, const char* name);  // one entry point of a text
+void* function(const std::string& text, const char* name);  // one kernel of a text
 
-// An early kernel may begin before the previous kernel has ended, and synchronises with it
-// (cuda/programmatic_launch.cuh).
+// Launches a kernel. An `early` kernel may begin before the previous kernel has ended, and synchronises with the
+// previous kernel itself (cuda/programmatic_launch.cuh).
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false,
             unsigned shared_bytes = 0);
-// `bytes` is the shared memory of each block, at most Device::shared_bytes.
+// Launches a kernel whose blocks have `shared_bytes` bytes of shared memory, at most Device::shared_bytes.
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
 
-// The number of blocks of this size and shared memory that the current device runs at a time; enables such launches.
+// Returns the number of blocks with this size and shared memory that the current device runs at a time, and prepares
+// the kernel for launches with this shared memory.
 int resident_blocks(void* function, int threads, unsigned shared_bytes);
 
-// The milliseconds that the current device takes for the launches of `work`.
+// Returns the time in milliseconds that the current device takes for the launches of `work`.
 double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda/memory.cpp)
 
-// Memory of the device that is current at construction. Freed memory is kept for later allocations.
+// Memory on the device that is current at construction. Freed memory is kept for later allocations.
 class Buffer {
  public:
   explicit Buffer(size_t bytes);
@@ -130,23 +132,24 @@ class Buffer {
   DevicePointer pointer_;
 };
 inline DevicePointer address(const void* at) { return reinterpret_cast<DevicePointer>(at); }
-size_t memory_in_use(int device);     // bytes that Buffers hold at present
-size_t memory_left();                 // bytes that Buffers may still allocate on the current device
+size_t memory_in_use(int device);     // bytes that Buffers have allocated
+size_t memory_left();                 // bytes that Buffers can still allocate on the current device
 void release_memory();                // returns the kept memory to the device
-std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device, 0 for no limit
+std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device; 0 for no limit
 
-// Destroys the Buffers that are no longer reachable, which only the host language can determine. The first thread calls
-// this function when much memory is in use.
+// A function that destroys Buffers that the host language can no longer reach, which only its garbage collector can
+// find out. The first thread calls this function when much memory is in use.
 using Collector = void (*)();
 Collector& garbage_collector();
 void collect_garbage();
 
 // ---- several devices (cuda/devices.cpp)
 
-// Receives the fraction done; returns false to stop.
+// A function that receives the fraction that is done, and returns false to stop the computation.
 using Watch = std::function<bool(double)>;
 
-// Calls work(n, watch) for n < count, each in its own thread, while this thread waits and checks for interrupts.
+// Calls work(n, watch) for n = 0 .. count - 1, each in a separate thread. Meanwhile, this thread waits and checks for
+// interrupts.
 void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work);
 
 }  // namespace cuda

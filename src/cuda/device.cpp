@@ -1,4 +1,4 @@
-// Devices, and copies to, from and between them.
+// The CUDA devices, and copies to, from and between devices.
 #include <deque>
 #include <mutex>
 #include <set>
@@ -11,12 +11,12 @@ namespace {
 
 struct Slot {
   Device device;
-  std::set<int> peers;  // devices whose memory this device may read
+  std::set<int> peers;  // devices whose memory this device can read directly
 };
 
 thread_local Slot* current = nullptr;
 
-// Attributes of CUdevice_attribute.
+// Values of CUdevice_attribute.
 constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76, block_shared_bytes = 97,
               floats_per_double = 87;  // the attribute "single to double precision performance ratio"
 
@@ -74,7 +74,8 @@ Slot& slot(int number) {
   throw CudaError("there is no GPU " + std::to_string(number) + "; this machine has " + known);
 }
 
-// Opens the device and makes its context current. After a failure, the next call reuses the parts already open.
+// Opens the device and makes its context current. If a step fails, the next call repeats this step but not the earlier
+// ones.
 void open(Device& device) {
   const Driver& d = driver();
   const auto check = [&d](int result) { d.check(result, "opening the GPU"); };
@@ -92,7 +93,7 @@ void open(Device& device) {
   device.context = context;
 }
 
-// Makes `stream` wait for all current work of `other`.
+// Lets `stream` wait for all work that has been submitted to the stream `other`.
 void wait_for(void* other, void* stream) {
   const Driver& d = driver();
   void* const turn = current->device.turn;
@@ -145,8 +146,8 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
 }
 
 // In the default stream, a copy between devices would wait for the work of both devices, and all later work of both
-// devices would wait for the copy: the devices would run one after the other. A separate stream, which only waits for
-// the work of the current device, avoids this.
+// devices would wait for the copy, so that the devices would run one after the other. Therefore copies use a separate
+// stream, which waits only for the earlier work of the current device.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -156,7 +157,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   }
   Device &target = slot(to_device).device, &source = slot(from_device).device;
   const Device& other = current->device.number == to_device ? source : target;
-  // fails if the devices are not linked; the driver then copies through the host
+  // fails if the devices are not linked; the driver then copies through host memory
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
   void* const copying = current->device.copying;
   wait_for(nullptr, copying);

@@ -1,5 +1,6 @@
-// The CUDA driver and NVRTC, opened at run time. The functions used are declared with types of this package, so that
-// the package builds without the CUDA toolkit. The signatures are those of the CUDA Driver API and NVRTC manuals.
+// The CUDA driver and NVRTC, opened at run time. The functions are declared with types of this package, so that the
+// package can be built without the CUDA toolkit. The signatures are those of the manuals of the CUDA Driver API and
+// NVRTC.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -10,14 +11,14 @@
 namespace kernops {
 namespace cuda {
 
-// `kind` is "cuda", "compile" or "memory".
+// An error of CUDA; `kind` is "cuda", "compile" or "memory".
 struct CudaError : ClassedError {
   explicit CudaError(const std::string& message, const char* kind = "cuda") : ClassedError(kind, message) {}
 };
 
 using DevicePointer = unsigned long long;
 
-// The structs CUlaunchAttribute and CUlaunchConfig of the driver.
+// Copies of the driver's structs CUlaunchAttribute and CUlaunchConfig.
 struct LaunchAttribute {
   int id;
   alignas(8) char value[64];
@@ -29,7 +30,7 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
-// Name and arguments of each function used; all return Result.
+// The names and arguments of the functions that are used; all return Result.
 // clang-format off
 #define KERNOPS_DRIVER(F) \
   F(cuInit, unsigned) \
@@ -76,21 +77,21 @@ struct Driver {
   void check(Result result, const char* what) const;  // throws CudaError
 };
 
-// The initialised driver; throws CudaError with the reason if there is no driver or no device.
+// Returns the initialised driver; throws CudaError with the reason if there is no driver or no device.
 const Driver& driver();
-int driver_version();  // the CUDA version that the driver supports: 12040 is 12.4
+int driver_version();  // the CUDA version that the driver supports: 12040 means 12.4
 
 // ---- NVRTC (cuda/compiler.cpp)
 
-// True if four warps share one tensor core product (wgmma, cuda/wide/warpgroups.cuh). Only this generation supports it,
-// and its code has a separate architecture name.
+// True if the four warps of a warp group can multiply matrices together on tensor cores (wgmma,
+// cuda/wide/warpgroups.cuh). Only sm_90 supports this, and such code must be compiled for the architecture sm_90a.
 inline bool has_warpgroups(const std::string& architecture) { return architecture == "sm_90"; }
 inline std::string full_name(const std::string& architecture) {
   return architecture + (has_warpgroups(architecture) ? "a" : "");
 }
-// Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
+// Compiles a text for an architecture such as "sm_90"; throws CudaError with the complete log.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
-const std::vector<std::string>& compile_options();  // options besides the architecture and the include path
+const std::vector<std::string>& compile_options();  // all options except the architecture and the include path
 std::string compiler_version();                     // "13.0"; throws CudaError if NVRTC cannot be found
 
 }  // namespace cuda

@@ -21,7 +21,7 @@ void* open_toolkit_library(const std::vector<std::string>& names) {
   std::vector<std::string> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable))
-      if (home[0] == '/')  // otherwise a library in the working directory could be loaded
+      if (home[0] == '/')  // a relative path could load a library from the working directory
         for (const char* folder : {"/lib64/", "/lib/"}) folders.push_back(std::string(home) + folder);
   folders.insert(folders.end(), {"", "/usr/local/cuda/lib64/"});
   for (const std::string& folder : folders)
@@ -33,7 +33,7 @@ void* open_toolkit_library(const std::vector<std::string>& names) {
 bool driver_is_old() {
   try {
     return driver_version() / 1000 < 13;
-  } catch (const CudaError&) {  // no driver; kernels may be compiled for other machines
+  } catch (const CudaError&) {  // there is no driver, but kernels can be compiled for other machines
     return false;
   }
 }

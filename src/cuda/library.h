@@ -1,4 +1,5 @@
-// Shared libraries of the NVIDIA driver and the CUDA toolkit, opened at run time. Systems without dlopen have none.
+// Opens shared libraries of the NVIDIA driver and the CUDA toolkit at run time. On systems without dlopen(), no library
+// is found.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +10,7 @@ namespace kernops {
 namespace cuda {
 
 void* open_library(const std::string& name);                        // null if it does not exist
-void* open_toolkit_library(const std::vector<std::string>& names);  // the first of these libraries that is found
+void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first of these libraries that is found
 void* find_symbol(void* library, const char* name);
 
 template <class F> void find(void* library, const char* name, F& function) {
@@ -17,7 +18,7 @@ template <class F> void find(void* library, const char* name, F& function) {
   if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
 }
 
-// Returns whether `open` succeeds.
+// Returns true if open() does not throw CudaError.
 template <class F> bool opens(F open) {
   try {
     open();
@@ -27,7 +28,8 @@ template <class F> bool opens(F open) {
   }
 }
 
-// A driver does not load code of a later major version of CUDA, so an older toolkit is preferred.
+// Returns whether an older CUDA toolkit is preferred, because the driver does not load code of the newest major
+// version.
 bool driver_is_old();
 
 }  // namespace cuda

@@ -1,5 +1,5 @@
-// Memory of the devices. A freed block can be reused immediately, even while kernels that use it are still running:
-// later work on the same device runs after them.
+// Device memory. A freed block can be reused immediately, even while kernels that use it are still running, because
+// later work on the same device runs after these kernels.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -17,11 +17,11 @@ constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t patience = size_t(1) << 30;
 const std::thread::id first_thread = std::this_thread::get_id();
 
-// The kept blocks of a device. Threads of several devices, and finalizers that the first thread runs, may allocate at
-// the same time.
+// The freed blocks of a device that are kept for reuse. Threads of several devices, and finalizers that the first
+// thread runs, may use it at the same time.
 class Pool {
  public:
-  // Returns a kept block that is at most an eighth too large.
+  // Takes a kept block that is at most an eighth larger than requested; returns false if there is none.
   bool take(size_t& bytes, DevicePointer& pointer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto block = kept_.lower_bound(bytes);
@@ -54,8 +54,7 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // True if memory use has grown much since the last garbage collection; a collection takes R some tens of
-  // milliseconds.
+  // True if memory use has grown much since the last garbage collection of R, which takes some tens of milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return in_use_ > collect_at_ + current_device().bytes / 16;
@@ -81,7 +80,7 @@ class Pool {
   size_t kept_bytes_ = 0, in_use_ = 0, collect_at_ = patience;
 };
 
-// Never destroyed: R may still hold matrices when the process ends.
+// The pools are never destroyed, because R may still hold matrices when the process ends.
 Pool& pool(int device) {
   static auto* const all = new std::deque<Pool>(devices().size());
   return (*all)[size_t(device)];

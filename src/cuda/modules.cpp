@@ -1,4 +1,4 @@
-// Loaded kernels: found, launched and timed.
+// Finds, loads, launches and times kernels.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Indexed by device and text. Only the first thread adds entries.
+// A loaded module and its kernels, indexed by device and text. Only the first thread adds entries.
 struct Loaded {
   std::map<std::pair<int, std::string>, void*> modules;
   std::map<std::pair<int, std::string>, Kernels> kernels;
@@ -19,7 +19,8 @@ Loaded& loaded() {
   return *all;
 }
 
-// The most recently loaded code of each text: other devices of the same architecture load it as well.
+// The code of each text that was loaded last: other devices of the same architecture load it, too, without a new
+// search.
 std::map<std::string, std::vector<char>>& last_codes() {
   static std::map<std::string, std::vector<char>> codes;
   return codes;
@@ -53,7 +54,7 @@ void* load_module(const std::string& text) {
   const Driver& d = driver();
   void* module = nullptr;
   if (d.cuModuleLoadData(&module, code_of(text).data()) != 0) {
-    // a precompiled kernel may require a newer CUDA version than the driver supports
+    // a precompiled kernel may need a newer driver: the text is then compiled
     const std::vector<char> code = compiled(text, device.architecture);
     const int result = d.cuModuleLoadData(&module, code.data());
     if (result != 0) d.check(result, ("loading a compiled kernel" + remedy()).c_str());
@@ -71,7 +72,7 @@ void* function(const std::string& text, const char* name) {
 
 namespace {
 
-// Returns the value of a constant that a text defines.
+// Returns the value of a constant that the compiled text defines.
 int constant(const std::string& text, const char* name) {
   DevicePointer at;
   size_t size;

@@ -1,4 +1,4 @@
-// Signatures follow the cuSOLVER manual.
+// Calls of cuSOLVER; the signatures are those of the cuSOLVER manual.
 #include "cuda/solver.h"
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, doubles = 1;  // constants of cuBLAS, and CUDA_R_64F
+constexpr int lower = 0, doubles = 1;  // values of cuBLAS enumerators, and CUDA_R_64F
 
 struct Library {
   Status (*cusolverGetVersion)(int*);
@@ -23,7 +23,8 @@ struct Library {
                              void* device, size_t device_bytes, void* host, size_t host_bytes, int* info);
 };
 
-// cuSOLVER of the same toolkit as cuBLAS. It finds its dependencies among the libraries that are already open.
+// Opens the cuSOLVER of the toolkit from which cuBLAS was opened. cuSOLVER finds its dependencies among the libraries
+// that are already open.
 Library open_solver() {
   const bool is_new = blas_release() == 13;
   for (const char* needed : {is_new ? "libnvJitLink.so.13" : "libnvJitLink.so.12", "libcusparse.so.12"})
@@ -52,7 +53,7 @@ struct Handles {
   void *solver = nullptr, *parameters = nullptr;
 };
 
-// The cuSOLVER handles of the current device. Handles live as long as the process.
+// Returns the cuSOLVER handles of the current device, which live as long as the process.
 const Handles& handles() {
   static std::map<int, Handles> all;
   Handles& here = all[current_device().number];

@@ -1,11 +1,11 @@
-// cuSOLVER of the CUDA toolkit, which is opened at run time beside cuBLAS.
+// cuSOLVER of the CUDA toolkit, opened at run time like cuBLAS.
 #pragma once
 #include "cuda/blas.h"
 
 namespace kernops {
 namespace cuda {
 
-// Replaces the lower triangle of a by its Cholesky factor L; returns 0, or the row, from 1, of the first pivot that is
+// Replaces the lower triangle of a by its Cholesky factor L. Returns 0, or the row, from 1, of the first pivot that is
 // not positive.
 Count cholesky(const Panel& a);
 

@@ -1,14 +1,14 @@
-// Elements of CUDA text that all kernels of plans share.
+// Elements of CUDA text that are used for the kernels of all plans.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-using Names = std::vector<std::string>;  // names of slots, by number
+using Names = std::vector<std::string>;  // names of slots, indexed by slot
 
 std::string number(int n);
-std::string constant(double value);  // a number as type T
+std::string constant(double value);  // a number of type T
 std::string part(int offset, int size, const std::string& of);
 std::string operation(const Step& step);
 std::string template_arguments(const Step& step, int size);  // operation, size of the result, integer arguments

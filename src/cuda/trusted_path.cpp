@@ -13,7 +13,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Flags that open a folder on the path, which need not be readable.
+// Flags for opening folders on the path, which need not be readable.
 #if defined(O_PATH)
 constexpr int search_only = O_PATH;
 #elif defined(O_SEARCH)
@@ -37,7 +37,7 @@ class Walk {
   }
 
  private:
-  // Enters the next folder of the path; returns false if it does not exist and is not to be created.
+  // Enters the next folder of the path. Returns false if the folder does not exist and `create` is false.
   bool step(bool create) {
     const std::string name = names_.back();
     struct stat entry;
@@ -54,7 +54,7 @@ class Walk {
     if (errno != ENOENT) fail(place_ / name, "cannot be opened");
     if (!create && faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0) return false;
     const bool made = create && mkdirat(folder_.get(), name.c_str(), 0700) == 0;
-    // umask() may have removed the user's own permissions
+    // umask() may have removed permissions of the user
     const bool open = made && fchmodat(folder_.get(), name.c_str(), 0700, 0) == 0;
     if (!open && (!create || errno != EEXIST)) fail(place_ / name, "cannot be created");
     return true;
@@ -68,7 +68,7 @@ class Walk {
     follow(std::string(target, size_t(length)));
   }
 
-  // Prepends a path to the remaining names.
+  // Puts the names of a path in front of the remaining names.
   void follow(const std::string& path) {
     std::vector<std::string> names;
     for (const auto& name : std::filesystem::path(path).relative_path()) {
@@ -101,7 +101,7 @@ class Walk {
   static std::string quoted(const std::filesystem::path& place) { return "`" + place.string() + "`"; }
 
   Descriptor folder_;
-  std::filesystem::path place_;     // path of the folder
+  std::filesystem::path place_;     // path of the current folder
   std::vector<std::string> names_;  // remaining names, the next one last
   int links_ = 0;
 };

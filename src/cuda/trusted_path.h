@@ -1,4 +1,4 @@
-// Folders that only the user and the administrator can change, opened by descriptor. Not for Windows.
+// Opens folders that only the user and the administrator can change. Not for Windows.
 #pragma once
 #ifndef _WIN32
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-// Owns a file descriptor; -1 for none.
+// Owns a file descriptor; -1 if there is none.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -34,15 +34,16 @@ inline bool is_safe_owner(const struct stat& entry) { return entry.st_uid == get
 inline bool others_can_write(const struct stat& entry) { return (entry.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
 struct Refusal {
-  bool is_unsafe;  // the reason: others could change the folder, or it cannot be opened or created
+  bool is_unsafe;  // the reason: others could change the folder, or the folder cannot be opened or created
   std::string reason;
 };
 
-// Follows an absolute path from the root, like StrictModes of OpenSSH: every folder on the way must belong to the user
-// or the administrator, and only they may be able to write there. A folder with the sticky bit, such as /tmp, can be on
-// the way, since users cannot replace the entries of others in it. Links are followed name by name, so the folders that
-// hold them are checked as well. No descriptor is returned if the folder does not exist and can be created. `create`
-// makes missing folders, with mode 0700. Throws Refusal.
+// Opens a folder by following an absolute path from the root, with the checks of OpenSSH's StrictModes: each folder on
+// the path must belong to the user or the administrator, and only these two may be able to write to it. A folder with
+// the sticky bit, such as /tmp, is allowed, because users cannot replace the entries of others in it. Symbolic links
+// are followed name by name, so that the folders which contain them are checked as well. If the folder does not exist
+// but could be created, the result has no descriptor; with `create`, missing folders are created with mode 0700. Throws
+// Refusal.
 Descriptor open_trusted(const std::string& path, bool create);
 
 }  // namespace cuda

@@ -1,5 +1,5 @@
-// The dense linear algebra of a backend: blocks of vectors for iterative solvers, and covariance matrices with their
-// Cholesky factors for exact Gaussian processes. All are doubles.
+// The dense linear algebra of a backend: operations on blocks of vectors for iterative solvers, and covariance matrices
+// with their Cholesky factors for exact Gaussian processes. All numbers are doubles.
 #pragma once
 #include "run/backend_cache.h"
 #include "run/pairs.h"
@@ -10,7 +10,7 @@ namespace neighbours {
 struct SparseInverse;
 }
 
-// A matrix in the memory of a backend, in column-major order.
+// A column-major matrix in the memory of a backend.
 struct Block {
   double* at;
   Count rows, columns;
@@ -24,9 +24,9 @@ class Dense {
   using Numbers = std::vector<double>;
   virtual ~Dense() = default;
 
-  // Replaces y by a x + b y, with numbers a and b for each column.
+  // Replaces y by a x + b y, where a and b have a number for each column.
   virtual void axpby(const Numbers& a, const Block& x, const Numbers& b, const Block& y) const = 0;
-  // Replaces y by y + d x, with a number d for each row.
+  // Replaces y by y + d x, where d has a number for each row.
   virtual void add_rows(const Block& d, const Block& x, const Block& y) const = 0;
   // The scalar products of each column of x with the same column of y.
   virtual void dots(const Block& x, const Block& y, double* to) const = 0;
@@ -34,48 +34,49 @@ class Dense {
   virtual void put(const Block& x, const int* columns, const Block& y) const = 0;
   // Computes x' y, and copies it to the host.
   virtual void inner(const Block& x, const Block& y, double* to, const Settings& settings) const = 0;
-  // Computes out = x_1 C, where x_1 has the first `terms` columns of x. The host holds C, which has `terms` rows.
+  // Computes out = x_1 C, where x_1 are the first `terms` columns of x. C is in host memory and has `terms` rows.
   virtual void combine(const Block& x, const double* C, Count terms, const Block& out,
                        const Settings& settings) const = 0;
   // Replaces x by x L^-T for the Cholesky factor L of core + more I, and overwrites core. Returns false if core + more
   // I is not positive definite.
   virtual bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const = 0;
-  // Decomposes (q; I) by passes of Cholesky QR: returns the factor R on the host, and overwrites q by its rows of the
-  // orthogonal factor.
+  // Orthogonalises the stacked matrix (q; I) by passes of Cholesky QR. Overwrites q with its rows of the orthogonal
+  // matrix, and writes the triangular factor to R, in host memory.
   virtual void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const = 0;
 
-  // Computes out = U' U x for a sparse U. `kept` stores the backend's copy of U for later calls.
+  // Computes out = U' U x for a sparse matrix U. `kept` stores the backend's copy of U between calls.
   virtual void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
                               std::shared_ptr<BackendCache>& kept, const Settings& settings) const = 0;
 
-  // The reason why the backend cannot factorise matrices; empty if it can.
+  // The reason why the backend cannot factorise matrices; an empty string if it can.
   virtual std::string problem() const { return {}; }
-  // Number of columns in the memory of an n x n covariance matrix.
+  // The number of columns for which an n x n covariance matrix needs memory.
   virtual Count columns_for(Count n) const { return n; }
-  // Writes k(x, y) into the first columns of k, and zeros into the others. With `triangle`, y is x, and only the lower
-  // triangle is written. `kernel` is a formula of the variables theta, x and y whose values for all pairs are stored.
+  // Writes k(x, y) into the first columns of k, and zeros into the other columns. With `triangle`, y must equal x, and
+  // only the lower triangle is written. `kernel` is a formula of the variables theta, x and y, in this order, whose
+  // values are stored for all pairs.
   virtual void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                           const Block& k, const Settings& settings) const = 0;
-  // Replaces the lower triangle of k plus a diagonal by its Cholesky factor; returns 0, or the row, from 1, of the
-  // first pivot that is not positive.
+  // Adds `diagonal` to the diagonal of k, and replaces the lower triangle of k by its Cholesky factor. Returns 0, or
+  // the row, from 1, of the first pivot that is not positive.
   virtual Count factor(const Block& k, const Block& diagonal, const Settings& settings) const = 0;
   virtual Numbers diagonal(const Block& l) const = 0;
-  // Replaces b by L^-1 b, or L^-T b.
+  // Replaces b by L^-1 b or, if `transposed`, by L^-T b.
   virtual void solve(const Block& l, bool transposed, const Block& b, const Settings& settings) const = 0;
   // Computes out = L b.
   virtual void times(const Block& l, const Block& b, const Block& out) const = 0;
-  // The diagonal of the inverse of the matrix; the factor is kept.
+  // Returns the diagonal of the inverse of L L'; the factor is not changed.
   virtual Numbers diagonal_of_inverse(const Block& l, const Settings& settings) const = 0;
-  // Replaces a factor by the form of the inverse that the next three functions need.
+  // Overwrites a factor with a representation of the inverse, which the next three functions read.
   virtual void invert(const Block& l, const Settings& settings) const = 0;
   virtual Numbers inverse_diagonal(const Block& inverse) const = 0;
   virtual void inverse_times(const Block& inverse, const Block& b, const Block& out) const = 0;
-  // Computes sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores derivatives, `weighted`
-  // sums them with weights: each backend uses one of the two formulas.
+  // Computes the sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. The backend uses one
+  // of two kernels: `stored` stores the derivatives, and `weighted` sums them with weights.
   virtual Numbers weighted_derivatives(const Kernel& stored, const Kernel& weighted, const ArrayRef& theta,
                                        const Block& x, const Block& inverse, const Block& left, const Block& right,
                                        const Settings& settings) const = 0;
-  // The rounding error of the entries of a covariance matrix, in machine epsilons.
+  // The relative rounding error of the entries of a covariance matrix, in machine epsilons.
   virtual double rounding() const { return 1; }
 };
 

@@ -1,5 +1,5 @@
-// Blocked Cholesky factor, triangular solves and inverse: the matrix is divided into tiles, and threads share each
-// step.
+// Blocked Cholesky factorisation, triangular solves and inverse. A matrix is divided into tiles, and the threads share
+// the tiles of each step.
 #include "dense/dense.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using Size = std::ptrdiff_t;
 constexpr Size width = 128;
 
-// Calls f(0), ..., f(count - 1), in any order.
+// Calls f(0), ..., f(count - 1) in any order, on several threads.
 template <class F> void for_each(int threads, Size count, F f) {
   std::atomic<Size> next{0};
   on_threads(std::min<Size>(threads, count), [&](bool) {
@@ -24,7 +24,7 @@ template <class F> void for_each(int threads, Size count, F f) {
   });
 }
 
-// A square matrix as tiles.
+// A square matrix that is divided into tiles.
 struct Grid {
   Matrix a;
   Size count() const { return (a.rows + width - 1) / width; }
@@ -32,7 +32,7 @@ struct Grid {
   Matrix operator()(Size i, Size j) const { return a.block(i * width, j * width, size(i), size(j)); }
 };
 
-// Rows and columns of tile n, for n = 0, 1, ... along the columns of the triangle from `first`.
+// The row and column indices of the tiles of a triangle, from tile column `first` on, column by column.
 std::vector<std::pair<Size, Size>> triangle(Size first, Size count) {
   std::vector<std::pair<Size, Size>> tiles;
   for (Size j = first; j < count; ++j)
@@ -54,7 +54,8 @@ void clear(Matrix a) {
   for (Size j = 0; j < a.columns; ++j) std::fill_n(a.at + j * a.stride, a.rows, 0.0);
 }
 
-// Replaces L by its inverse, row by row of tiles: row i is -L_ii^-1 (L_i0, L_i1, ...) times the rows above.
+// Replaces L by its inverse, one row of tiles after another: row i is -L_ii^-1 (L_i0, L_i1, ...) times the rows above
+// it.
 void invert_factor(const Context& context, const Grid& l) {
   const Tiles& tiles = context.tiles;
   std::vector<double> memory;
@@ -73,7 +74,7 @@ void invert_factor(const Context& context, const Grid& l) {
   }
 }
 
-// Computes the lower triangle of M' M for a lower triangular M: row i depends only on rows i, i + 1, ... of M.
+// Replaces a lower triangular M by the lower triangle of M' M: row i depends only on rows i, i + 1, ... of M.
 void square_transposed(const Context& context, const Grid& m) {
   std::vector<double> memory;
   for (Size i = 0; i < m.count(); ++i) {
@@ -145,8 +146,8 @@ void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix
   });
 }
 
-// Computes c = a b' for matrices of many columns. The blocks of columns do not depend on the number of threads, and
-// their products are summed in order.
+// Computes c = a b' for matrices with many columns. The columns are divided into blocks, whose number does not depend
+// on the number of threads; the products of the blocks are added in order.
 void outer_product(const Context& context, Matrix a, Matrix b, Matrix c) {
   constexpr Size most = 64;
   const Size columns = std::max<Size>(4 * width, (a.columns + most - 1) / most);
@@ -173,7 +174,7 @@ void inverse(const Context& context, Matrix l) {
   square_transposed(context, grid);
 }
 
-// Computes the diagonal of the inverse. Entry c is the squared length of column c of L^-1, which has zeros above row c.
+// Computes the diagonal of (L L')^-1. Entry c is the squared length of column c of L^-1, which is 0 above row c.
 void inverse_diagonal(const Context& context, Matrix l, double* to) {
   const Grid grid{l};
   const Context alone{context.tiles, 1, [] {}};

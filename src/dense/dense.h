@@ -1,5 +1,5 @@
 // Dense symmetric positive definite matrices in column-major order, for exact Gaussian processes. Only the lower
-// triangle is read and written. All operations are in place, on tiles that threads share.
+// triangles are read and written. Operations are in place. Threads share the tiles of a matrix.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -17,15 +17,15 @@ struct Matrix {
 
 enum class Side { left, left_transposed, right_transposed };
 
-// Operations on single tiles, compiled once for each instruction set.
+// Operations on single tiles, compiled for each instruction set.
 struct Tiles {
-  // c -= op(a) op(b), where op may transpose
+  // c -= op(a) op(b), where op transposes if the flag is set
   void (*subtract_product)(Matrix c, Matrix a, bool transpose_a, Matrix b, bool transpose_b);
-  // A = L L'; returns the position of the first pivot that is not positive, or -1
+  // replaces A = L L' by L; returns the position of the first pivot that is not positive, or -1
   std::ptrdiff_t (*factor)(Matrix a);
-  // b = L^-1 b, L^-T b or b L^-T
+  // replaces b by L^-1 b, L^-T b or b L^-T
   void (*solve)(Matrix l, Side side, Matrix b);
-  // replaces L by its inverse, with zeros above the diagonal
+  // replaces L by its inverse, and entries above the diagonal by zeros
   void (*invert)(Matrix l);
 };
 
@@ -34,16 +34,16 @@ extern const Tiles tiles_baseline, tiles_avx2;
 struct Context {
   const Tiles& tiles;
   int threads;
-  std::function<void()> check;  // called between steps, while no thread runs: may throw
+  std::function<void()> check;  // called between steps, while no other thread runs; may throw
 };
 
-// replaces A by L; returns -1, or the bad pivot
+// replaces A = L L' by L; returns -1, or the position of the first pivot that is not positive
 std::ptrdiff_t cholesky(const Context& context, Matrix a);
 void solve(const Context& context, Matrix l, bool transposed, Matrix b);              // b = L^-1 b or L^-T b
 void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix c);  // c = a b or a' b
 void outer_product(const Context& context, Matrix a, Matrix b, Matrix c);             // c = a b'
 void inverse(const Context& context, Matrix l);                                       // replaces L by (L L')^-1
-// the diagonal of (L L')^-1; L is kept
+// writes the diagonal of (L L')^-1 to `to`; L is not changed
 void inverse_diagonal(const Context& context, Matrix l, double* to);
 
 }  // namespace dense

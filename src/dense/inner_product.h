@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-// Four partial sums make the additions independent of each other.
+// Uses four partial sums, so that an addition need not wait for the previous one.
 inline double inner_product(const double* a, const double* b, std::ptrdiff_t n) {
   double sums[4] = {};
   std::ptrdiff_t i = 0;

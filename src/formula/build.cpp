@@ -1,4 +1,5 @@
-// Converts syntax to nodes. The same code reads the user's formula and the gradient rows of the tables.
+// Converts parsed formulas to nodes of a Graph. The same code converts the user's formula and the gradients that the
+// tables ops.def and reductions.def define.
 #include "formula/build.h"
 
 #include <cmath>
@@ -60,14 +61,14 @@ class Builder {
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
-    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // alternative names of Max2 and Min2
+    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // KeOps' other names of Max2 and Min2
       Expr of_two = e;
       of_two.text += "2";
       return call(of_two);
     }
     if (lacks_default(e)) {
       Expr whole = e;
-      whole.args.emplace_back().position = e.position;  // the default is 0
+      whole.args.emplace_back().position = e.position;  // the optional argument, 0 by default
       return call(whole);
     }
     const int op = find_op(e.text);
@@ -75,7 +76,8 @@ class Builder {
     return operation(e, op);
   }
 
-  // Round(a) is Round(a, 0), and Mod(a, b) is Mod(a, b, 0), as in KeOps.
+  // True if a call of Round or Mod omits its last argument: Round(a) is Round(a, 0), and Mod(a, b) is Mod(a, b, 0), as
+  // in KeOps.
   static bool lacks_default(const Expr& e) {
     return (e.text == "Round" && e.args.size() == 1) || (e.text == "Mod" && e.args.size() == 2);
   }
@@ -134,7 +136,7 @@ class Builder {
     });
   }
 
-  // A list of integers, as [2, 3] or Ind(2, 3). One number in parentheses is parsed as the number.
+  // Reads a list of integers, written as [2, 3] or Ind(2, 3). A list of one number, (2), is parsed as the number 2.
   std::vector<int> integers(const Expr& call, size_t n) {
     const Expr& list = call.args[n];
     if (list.kind != Expr::list && !(list.kind == Expr::call && list.text == "Ind")) return {integer(call, n)};
@@ -143,7 +145,7 @@ class Builder {
     return all;
   }
 
-  // "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7"
+  // Returns an error message such as "`x - y` needs arguments of equal size (or of size 1): x has 3 entries, y has 7".
   std::string misfit(const Expr& e, const OpRow& row, const std::vector<Tree>& args) const {
     std::string message = "`" + text_of(e) + "` needs " + row.rule;
     for (size_t n = 0; n < args.size(); ++n)
@@ -163,7 +165,7 @@ class Builder {
     return int(node.value);
   }
 
-  // Integer powers such as x^2 and x^-1 are exact, and defined for x < 0; other powers such as x^0.5 and x^y are not.
+  // Converts a power. Integer powers such as x^2 and x^-1 are exact and defined for x < 0, unlike x^0.5 and x^y.
   Tree power(const Expr& e) {
     const Tree base = build(e.args[0]), exponent = build(e.args[1]);
     const Node to = graph_[exponent];
@@ -196,8 +198,8 @@ class Builder {
     return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
-  // A reduction within a gradient row of reductions.def: it is computed beforehand, along the axis of the reduction of
-  // the row.
+  // Converts a reduction that occurs in a gradient of reductions.def. The reduction is computed before the pairs are
+  // reduced, along the axis of the reduction that the gradient belongs to.
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);

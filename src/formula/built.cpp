@@ -1,4 +1,4 @@
-// Operations that functions compose of other operations, and the shared parts of these functions.
+// The list of composite operations, which C++ functions build from other operations, and functions that they share.
 #include "formula/built.h"
 
 #include "formula/parse.h"

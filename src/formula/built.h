@@ -1,15 +1,15 @@
-// The functions behind the BUILT rows of ops.def, which compose operations.
+// The C++ functions for the BUILT rows of ops.def, which build composite operations from other operations.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// Compose operations: arguments are vectors, followed by lists of integers.
+// A composite operation: the arguments are vectors, followed by lists of integers.
 struct Built {
   Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
   size_t vectors, least_lists, most_lists;
 };
-const Built* find_built(const std::string& name);  // null if there is none
+const Built* find_built(const std::string& name);  // null if there is no operation with this name
 
 namespace built {
 

@@ -21,7 +21,7 @@ const std::map<std::string, Axes>& kinds_of_variables() {
   return kinds;
 }
 
-// "x = Vi(3)", "x = Vi(0, 3)"; position -1 if none is given.
+// Parses a declaration such as "x = Vi(3)" or "x = Vi(0, 3)"; the position is -1 if the declaration has none.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos)
@@ -44,7 +44,8 @@ Variable declared(const std::string& text) {
   }
 }
 
-// The axes of a variable within the formula. Category 0 is i, 1 is j, 2 a parameter.
+// The axes of a variable that the formula itself declares as Var(position, size, category). Category 0 is i, 1 is j,
+// and 2 is a parameter.
 Axes inline_axes(const Expr& e) {
   if (e.text != "Var") {
     if (e.args.size() != 2)
@@ -57,7 +58,7 @@ Axes inline_axes(const Expr& e) {
   return category == 0 ? axis_i : category == 1 ? axis_j : none;
 }
 
-// Adds the undeclared variables within the formula.
+// Adds the variables that the formula itself declares, unless they are in the list already.
 void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (!is_inline_variable(e)) return;
@@ -80,7 +81,7 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   variables.push_back({name, position, size, axes});
 }
 
-// Numbers the variables in the order of their declarations, unless declarations contain positions.
+// Sorts the variables by position. If no declaration has a position, positions are the order of the declarations.
 void place(std::vector<Variable>& variables) {
   const auto placed =
       std::count_if(variables.begin(), variables.end(), [](const Variable& v) { return v.position >= 0; });

@@ -1,4 +1,4 @@
-// Derivatives within formulas.
+// The derivatives that users can write in formulas: Diff, Divergence, Laplacian and others.
 #include "formula/built.h"
 #include "formula/gradient.h"
 
@@ -13,8 +13,8 @@ void check_variable(const Graph& graph, Tree v) {
     fail("derivatives are taken with respect to a variable: the second argument must be a variable");
 }
 
-// The directional derivative (df/dv) u: the gradient (df/dv)^T g is linear in g, so its own gradient by g along u is
-// (df/dv) u.
+// The directional derivative (df/dv) u. The gradient (df/dv)^T g is linear in g, so the gradient of (df/dv)^T g with
+// respect to g, along u, is (df/dv) u.
 Tree along(Graph& graph, Tree f, Tree v, Tree u) {
   const int size = graph[f].size;
   const Tree g = graph.variable(-1 - graph.count(), size, none);
@@ -55,7 +55,7 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
   return sum;
 }
 
-// Checks that a map is linear: the gradient of a linear map along any g does not depend on the variable.
+// Checks that f is linear in v: the gradient of a linear map, for any incoming gradient g, does not depend on v.
 void check_linear(Graph& graph, Tree f, Tree v) {
   const Tree g = graph.variable(-1 - graph.count(), graph[f].size, none);
   const Tree back = gradient(graph, f, v, g);

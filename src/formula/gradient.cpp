@@ -1,5 +1,5 @@
-// DiffT: reverse-mode differentiation of formulas and of whole reductions, by the gradient columns of the
-// tables.
+// Reverse-mode differentiation of formulas and of whole reductions, by the gradients that ops.def and reductions.def
+// define.
 #include "formula/gradient.h"
 
 #include <algorithm>
@@ -13,15 +13,17 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
-// Fits a gradient to the size of its argument: sums the gradient of a recycled argument, recycles a single entry.
+// Fits a gradient to the size of its argument: if the argument was recycled, its gradient is the sum of the entries; a
+// single number is recycled.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
   return size == 1 ? graph.operation(OpId::Sum, {g}) : graph.operation(OpId::SumT, {g}, {size});
 }
 
-// One pass from the last node down to v: each node receives the sum of the gradients from all its users before it
-// passes gradients on. Shared values are thus differentiated once, including values that were reduced beforehand.
+// One reverse pass from the last node down to v. Each node has received the gradients from all nodes that use it before
+// it passes gradients on to its own arguments. A node with several uses, or a value that is reduced first, is therefore
+// differentiated only once.
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)
@@ -33,7 +35,7 @@ class Pass {
     if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
   }
 
-  // The gradients of f and w of a reduction, from its row of reductions.def.
+  // Adds the gradients of the arguments f and w of a reduction, by its row of reductions.def.
   void through(const Reduction& reduction, Tree g) {
     const ReductionRow& row = reduction_table()[reduction.row];
     const Tree reduced[] = {reduction.f, reduction.w};
@@ -84,14 +86,15 @@ class Pass {
       if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
   }
 
-  // The value of a gradient row. Zero times infinity is zero in this value if a mask of g, or of another factor, is
-  // zero. Without masks, the value is the row as written. If the row may be infinite, the mask of g is applied to the
-  // value, so that a chain of such rows selects once.
+  // Builds a gradient that the table row defines. A mask is a condition that makes a value zero even if another factor
+  // is infinite. Where g, or another factor of the gradient, has a mask, the gradient is masked, too. Without masks,
+  // the gradient is built as it is written in the table. If the gradient may be infinite, the mask of g is moved from g
+  // to the whole gradient, so that a chain of such gradients selects only once.
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);
     const bool moves = mask >= 0 && !regularity_.is_finite(gradient, scope);
-    // the mask of the value equals that of g
+    // the mask of the gradient is the mask of g
     const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);
     const Tree moved = !moves || same ? mask : masks_.of(build(graph_, gradient, scope));
     if (moves && same) scope["g"] = without(mask, g);
@@ -104,7 +107,7 @@ class Pass {
 
   Tree masked(Tree mask, Tree t) { return mask < 0 ? t : graph_.operation(OpId::Mask, {mask, t}); }
 
-  // h if t is Mask(mask, h), otherwise t.
+  // Returns h if t is Mask(mask, h), otherwise t.
   Tree without(Tree mask, Tree t) const {
     const Node& node = graph_[t];
     const bool is_mask = is(node, OpId::Mask);
@@ -117,8 +120,7 @@ class Pass {
                        [&](const Expr& arg) { return reads_mask(arg, scope); });
   }
 
-  // Differentiates a value that was reduced beforehand: it receives a gradient from each pair, summed over the axis of
-  // its reduction.
+  // Differentiates a value that is reduced before the pairs: its gradient is summed over the axis that the pairs add.
   void through_reduced(Tree t) {
     const Reduction inner = graph_.reductions[graph_[t].id];
     through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));

@@ -1,4 +1,4 @@
-// Nodes, each stored once.
+// Graphs of nodes, where equal expressions share one node.
 #include <cstring>
 
 #include "formula/limits.h"
@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // each further derivative may double the number of nodes
+constexpr int most_nodes = 1 << 20;  // a limit, because each repeated derivative may double the number of nodes
 
 Tree Graph::intern(const Node& node) {
   std::string key;
@@ -47,8 +47,8 @@ bool Graph::is_constant(Tree t, double value) const {
   return nodes_[t].kind == Node::constant && nodes_[t].value == value;
 }
 
-// Creates the node of an operation: a constant if all arguments are constants, or the result of a simplification rule
-// if one applies.
+// Returns a node for the operation: a constant if all arguments are constants, the simplified expression if a rewriting
+// rule applies, or a node of the operation.
 Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints) {
   look_up();
   const OpRow& row = op_table()[op];

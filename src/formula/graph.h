@@ -1,4 +1,4 @@
-// Formulas as nodes, each stored once.
+// A formula as a graph of nodes, where equal expressions share one node.
 #pragma once
 #include <array>
 #include <map>
@@ -12,17 +12,17 @@
 
 namespace kernops {
 
-// The axes on which a value depends. Parameters and constants depend on no axis.
+// The axes along which a value varies. Parameters and constants vary along no axis.
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns
-using Tree = int;                   // a node of a Graph: arguments always precede the nodes that use them
+using Tree = int;                   // index of a node in a Graph; arguments of a node have lower indices
 
 struct Node {
-  // derived from a variable: a point that is subtracted from its items; from a matrix: its eigenvalues, and
-  // eigenvectors row by row
+  // Three kinds are derived from a whole variable: `centre` is a point that is subtracted from all its points;
+  // `eigenvalues` and `eigenvectors` (row by row) are those of a parameter that is a matrix.
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
-  int id;  // number of the variable, axis, reduction or row of the operation table
+  int id;  // number of the variable, axis, reduction or row of op_table()
   std::array<Tree, 3> args;
   std::array<int, 2> ints;
   double value;
@@ -31,15 +31,15 @@ struct Node {
 };
 
 struct Reduction {
-  int row;        // row of the table of reductions
-  int k;          // the option K, or 0
+  int row;        // row of reduction_table()
+  int k;          // the option K, or 0 for reductions without it
   Tree f, w;      // w is -1 if there are no weights
-  unsigned over;  // the axes summed over
+  unsigned over;  // the axes that are reduced
   int size;
   unsigned axes() const { return both & ~over; }
 };
 
-// Stores every expression once: an equal expression returns the same Tree, so that derivatives share their parts.
+// Stores each expression once: for an equal expression, the same Tree is returned. Derivatives therefore share nodes.
 class Graph {
  public:
   const Node& operator[](Tree t) const { return nodes_[t]; }
@@ -54,10 +54,11 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
-  // Composite operations built so far, by row and arguments, because some contain the same operation several times.
+  // The composite operations built so far, by row of op_table(), arguments and integers, because a composite operation
+  // may contain another one several times.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
-  // The matrix shapes in which operations read a parameter.
+  // For each parameter, the shapes in which operations read it as a matrix.
   std::map<Tree, std::set<Shape>> matrices;
 
  private:

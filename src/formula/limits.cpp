@@ -12,9 +12,9 @@ struct Grant {
   size_t stack;
   std::function<bool()> go_on;
 };
-thread_local std::vector<Grant> grants;  // the most recent one is active
+thread_local std::vector<Grant> grants;  // only the last one is active
 
-// The distance of two addresses, because a stack may grow in either direction.
+// The distance between two addresses; the order does not matter, because stacks may grow in either direction.
 size_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }
 std::uintptr_t frame_address() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 

@@ -1,12 +1,13 @@
-// The stack and the time that a call grants to the passes over its formula: users may write formulas of any length and
-// depth, but the stack is finite.
+// Limits of the stack and the time of passes over a formula. Users may write formulas of any length and nesting, but
+// the stack is finite.
 #pragma once
 #include <cstddef>
 #include <functional>
 
 namespace kernops {
 
-// During its lifetime, passes may use this number of bytes of the stack from here on, and can be interrupted.
+// While a Granted exists, passes over a formula may use `stack` more bytes of the stack than at its construction, and
+// end with Interrupted if go_on() returns false.
 class Granted {
  public:
   Granted(size_t stack, std::function<bool()> go_on);
@@ -15,10 +16,10 @@ class Granted {
   Granted& operator=(const Granted&) = delete;
 };
 
-// Throws Interrupted if the user interrupts; called in each loop over nodes.
+// Throws Interrupted if the user interrupts. Each loop over nodes calls this function.
 void look_up();
-// Returns whether this number of bytes of the stack is left; called in each recursion over a formula. The other
-// function throws a FormulaError at this byte of the text if the bytes are not left.
+// stack_is_left() returns whether the granted stack still has room for the next call and `more` bytes; each recursion
+// over a formula calls it. If not, check_stack() throws a FormulaError at byte `at` of the formula.
 bool stack_is_left(size_t more = 0);
 void check_stack(int at, size_t more = 0);
 

@@ -11,8 +11,8 @@ Tree Masks::of(Tree t) {
   return masks_[t];
 }
 
-// Combines masks. If the outer mask is 0, the result is 0 even if the inner mask is NaN, for example for a condition
-// inside a branch that is not taken.
+// Combines two masks. If the outer mask is 0, the result is 0 even if the inner mask is NaN; an inner mask is NaN, for
+// example, for a condition within a branch of IfElse that is not taken.
 Tree Masks::chain(Tree outer, Tree inner) {
   if (outer < 0 || inner < 0) return outer < 0 ? inner : outer;
   return graph_.operation(OpId::Mask, {outer, inner});
@@ -23,25 +23,28 @@ Tree Masks::either(Tree a, Tree b) {
   return a == b ? a : graph_.operation(OpId::Or, {a, b});
 }
 
-// True if a node recycles its argument or pads it with zeros, so that it has no other entries.
+// True for a node that recycles its argument or pads the argument with zeros, so that each entry is zero or an entry of
+// the argument.
 bool Masks::is_filled(const Node& node) {
   return is(node, OpId::SumT) || (node.kind == Node::operation && op_table()[node.id].mask == MaskRule::filled);
 }
 
-// A mask of size 1 that is 0 if all entries of a mask are 0; -1 if some entry is never 0. Masks are 0 or positive.
+// Returns a mask of size 1 that is 0 if all entries of `mask` are 0; -1 if some entry is never 0. Entries are not
+// negative.
 Tree Masks::any(Tree mask) {
   while (mask >= 0 && is_filled(graph_[mask])) mask = graph_[mask].args[0];
   if (mask < 0 || graph_[mask].kind == Node::constant) return -1;
   return graph_[mask].size == 1 ? mask : graph_.operation(OpId::Sum, {mask});
 }
 
-// The mask with this size; 1 if there is no mask.
+// Recycles a mask to `size` entries; without a mask, all entries are 1.
 Tree Masks::expanded(Tree mask, int size) {
   if (mask < 0) mask = graph_.constant(1);
   return graph_[mask].size == size ? mask : graph_.operation(OpId::SumT, {mask}, {size});
 }
 
-// The mask of IfElse: the mask of b if a >= 0 and otherwise 0, or the opposite.
+// Returns the mask of IfElse(a, b, c) where one branch is 0. If c is 0, the mask is that of b where a >= 0, and 0
+// elsewhere; if b is 0, the mask is that of c where a < 0, and 0 elsewhere.
 Tree Masks::branch(const Node& node) {
   const auto [a, b, c] = node.args;
   if (is_zero(c)) return chain(graph_.operation(OpId::Step, {a}), masks_[b]);
@@ -49,8 +52,8 @@ Tree Masks::branch(const Node& node) {
   return -1;
 }
 
-// The mask of an operation that moves entries and may pad them with zeros. Unit vectors, the directions of Laplacians,
-// have no mask: derivatives of formulas without conditions stay as they are written.
+// Returns the mask of an operation that moves entries and may pad them with zeros. Constant vectors, such as the unit
+// vectors in Laplacians, have no mask, so that derivatives of formulas without conditions stay free of masks.
 Tree Masks::moved(const Node& node, bool fills) {
   const Tree mask = masks_[node.args[0]];
   if (graph_[node.args[0]].kind == Node::constant) return -1;
@@ -72,7 +75,7 @@ Tree Masks::mask_of(Tree t) {
   switch (op_table()[node.id].mask) {
     case MaskRule::itself: return t;
     case MaskRule::first: return a;
-    case MaskRule::product: return chain(b, a);  // g is the last factor of a gradient row
+    case MaskRule::product: return chain(b, a);  // in the gradients of the tables, g is the last factor
     case MaskRule::either: return either(a, b);
     case MaskRule::total: return any(a);
     case MaskRule::total_product: return chain(any(b), any(a));

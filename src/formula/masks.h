@@ -1,19 +1,19 @@
-// Masks: conditions that make a value zero whatever its other factors are. The reverse pass needs this, so that zero
-// times infinity is zero in a branch that is not taken.
+// Masks: conditions that make a value zero even if its other factors are infinite or NaN. Reverse-mode differentiation
+// needs masks, so that a branch of IfElse that is not taken has the gradient 0, although 0 times infinity would be NaN.
 #pragma once
 #include "formula/build.h"
 
 namespace kernops {
 
-// The masks of nodes. Each mask is created once for each node, in the order of the nodes, so that deep formulas need no
-// deep stack.
+// Computes the masks of nodes. The masks are created in the order of the nodes, each only once, so that deeply nested
+// formulas need no deep recursion.
 class Masks {
  public:
   explicit Masks(Graph& graph) : graph_(graph) {}
 
-  // A tree of size 1 or of the size of t: if the mask is 0, t is 0 or the product of 0 and an infinity. -1 stands for
-  // no mask. Masks come from conditions, not from data: comparisons, branches of IfElse, OneHot, and the zeros with
-  // which ElemT and similar operations pad an entry.
+  // Returns the mask of t, a tree of size 1 or of the size of t, or -1 if t has none. Where the mask is 0, t is 0, or
+  // is 0 times an infinity. Masks come from conditions and not from data: from comparisons, branches of IfElse and
+  // OneHot, and from the zeros with which operations such as ElemT pad an entry.
   Tree of(Tree t);
 
  private:

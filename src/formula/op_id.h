@@ -1,4 +1,4 @@
-// The operations with a separate row in ops.def (OP), in its order.
+// An enumerator for each operation of ops.def that is not composite (rows OP), in the order of the rows.
 #pragma once
 
 namespace kernops {

@@ -1,4 +1,4 @@
-// ops.def and reductions.def as tables for the parser, the gradient and R.
+// Reads ops.def and reductions.def into tables for the parser, the differentiation and R.
 #include "formula/op_table.h"
 
 #include <kernops/ops.h>
@@ -9,7 +9,7 @@
 namespace kernops {
 namespace {
 
-// Splits text at the commas outside brackets.
+// Splits text at commas that are not in brackets.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   std::string part;
@@ -37,7 +37,7 @@ template <class Op> double value(const double* a, const double* b, const double*
   return Op::template entry<double>(0, a, b, c, A, B, C, p, q);
 }
 
-// The size of a result if arguments of size 1 are recycled; 0 if the sizes do not match.
+// The size of a result if arguments of size 1 are recycled; 0 if the sizes do not fit.
 Count same(Count A, Count B) { return A == B || B == 1 ? A : A == 1 ? B : 0; }
 Count same(Count A, Count B, Count C) { return same(same(A, B), C); }
 
@@ -54,10 +54,10 @@ OpRow row(const OpRow& group, const std::string& rule, const char* name, const c
   return row;
 }
 
-// long: the macros of the table. Each row is one call, so that it is little code.
+// long: defines the macros that ops.def uses; each row of ops.def then becomes one call
 std::vector<OpRow> make_op_table() {
   std::vector<OpRow> table;
-  OpRow group;  // attributes that all rows of a group share
+  OpRow group;  // attributes that are shared by all rows of a group
   std::string rule;
   int id = 0;
   const auto add = [&](const char* name, const char* arguments, const char* size, const char* meaning) -> OpRow& {

@@ -1,4 +1,4 @@
-// ops.def and reductions.def as tables.
+// The rows of ops.def and reductions.def.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -9,37 +9,40 @@
 
 namespace kernops {
 
-// A size in a row of ops.def: a function of the sizes of the vectors and of the integers.
+// A function in a row of ops.def that computes a size from the sizes A, B and C of the vectors and the integers p and
+// q.
 using SizeFunction = Count (*)(Count A, Count B, Count C, Count p, Count q);
 
-// An argument that is read as a matrix, by rows.
+// An argument that the operation reads as a matrix, stored by rows.
 struct MatrixArgument {
   int number;
   SizeFunction rows, columns;
 };
 
-// How the mask of a result follows from those of its arguments (formula/masks.cpp): `itself` if the result is a
-// condition, `moved` and `filled` if entries are moved, without or with zeros as padding.
+// How the mask of a result follows from the masks of the arguments (formula/masks.cpp). `itself`: the result is a
+// condition, so it is its own mask. `moved` and `filled`: entries are moved, and with `filled`, zeros are added as
+// padding.
 enum class MaskRule { none, itself, first, product, either, total, total_product, moved, filled };
 
 struct OpRow {
-  // the rule describes in words the sizes that `size` requires
+  // `rule` describes in words which sizes `size_of` accepts
   std::string name, group, arguments, size, rule, meaning, gradient;
-  std::string vectors, integers;         // the letters of the arguments of each kind
-  bool composite = false, leaf = false;  // a composite is written in `formula`
+  std::string vectors, integers;         // the names of the arguments of each kind, one letter each
+  bool composite = false, leaf = false;  // composite: made of others, by `formula` or by C++ (built.h)
   std::string formula;
-  int id = -1;   // an OpId, for rows with a separate operation
+  int id = -1;   // the OpId, or -1 for a composite operation
   int cost = 1;  // approximate number of instructions per entry
   bool by_entry = false;
   SizeFunction size_of = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
-  SizeFunction work = nullptr;  // number of computed entries, if not the largest size
+  SizeFunction work = nullptr;  // number of entries that are computed, unless it is the largest of the sizes
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
   Expr steep;  // 0 where the value is finite and its derivative by a infinite; the number 0 if there is no such point
-  bool (*finite)(int p) = nullptr;                        // true if entries are finite; null: always
-  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // true if the derivative vanishes; null: never
+  bool (*finite)(int p) = nullptr;  // true if entries are finite for finite arguments; null: always
+  // true if all derivatives vanish where the value does, for arguments that are flat or not; null: never
+  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;
   bool has_order = false, additive = false, special_unit = false;
@@ -49,15 +52,15 @@ struct OpRow {
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();
-int find_op(const std::string& name);  // the first row of an operation, -1 if there is none
+int find_op(const std::string& name);  // the first row of the operation; -1 if there is no operation with this name
 int find_op(OpId op);
 const OpRow& op_row(int id);
 bool is(const Node& node, OpId op);
-constexpr int most_entries = 1 << 20;  // limit for one value; size_of() throws beyond it
+constexpr int most_entries = 1 << 20;  // maximum number of entries of a value; size_of() throws beyond it
 Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 
-// The rows of accumulators.def.
+// The rows of accumulators.def, as an enumerator for each.
 enum class Accumulator {
 #define ENTRYWISE(name, ...) name,
 #define SHIFTED_EXP(name, ...) name,
@@ -70,21 +73,21 @@ enum class Result { Values, Positions, Both };
 struct ReductionRow {
   std::string name, arguments, size;
   Accumulator accumulator;
-  std::string accumulator_name;  // name in CUDA texts
+  std::string accumulator_name;  // name of the struct in CUDA texts
   Result result;
   std::string meaning, gradient;
-  bool weighted, counted;  // weighted: uses w; counted: uses K
+  bool weighted, counted;  // weighted: has weights w; counted: has the option K
   Count (*size_of)(Count F, Count W, Count p);
   std::vector<Expr> gradients;
   bool sums() const { return accumulator == Accumulator::Sum; }
   bool stores() const { return accumulator == Accumulator::Store; }
-  bool exponentiates() const;  // a SHIFTED_EXP
+  bool exponentiates() const;  // true if the accumulator is SHIFTED_EXP
 };
 const std::vector<ReductionRow>& reduction_table();
-int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 if there is none
-// names of reductions that formulas may use
+int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);  // w is -1 if there are no weights
+// returns the row of a reduction that formulas may use, by its full name
 int find_reduction(const std::string& name, bool weighted);
 int store_row();
-int first_position(const ReductionRow& row, int size);  // results from this one on are positions of lanes
+int first_position(const ReductionRow& row, int size);  // from this result on, results are positions of points
 
 }  // namespace kernops

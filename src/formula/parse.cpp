@@ -1,4 +1,5 @@
-// Recursive descent over the grammar, loosest first, with R's precedences:
+// A recursive-descent parser of the following grammar, from the lowest to the highest precedence. The precedences are
+// those of R.
 //   dot:  compare ('|' compare)*         compare:  sum [('<' | '<=' | '>' | '>=' | '==' | '!=') sum]
 //   sum:  term (('+' | '-') term)*       term:     sign (('*' | '/') sign)*
 //   sign: ('-' | '+') sign | power       power:    atom [('^' | '**') sign]
@@ -13,7 +14,7 @@
 namespace kernops {
 namespace {
 
-constexpr int deepest = 2000;     // levels of nesting, far beyond any formula
+constexpr int deepest = 2000;     // maximum nesting, far beyond that of any real formula
 constexpr size_t a_level = 1024;  // maximum stack bytes per level for copying, searching or destroying an Expr
 
 class Parser {
@@ -107,7 +108,7 @@ class Parser {
     return text_.take("(") ? with_args(Expr::call, e.text, e.position, list(open, ")").args) : e;
   }
 
-  // Parses a value in parentheses, or a list of several values.
+  // Parses a value in parentheses, or several values that are separated by commas, which are a list.
   Expr in_parentheses(int open) {
     Expr first = dot();
     if (text_.take(")")) return first;
@@ -117,7 +118,7 @@ class Parser {
     return with_args(Expr::list, "", open, std::move(rest.args));
   }
 
-  // Parses the rest of a comma-separated list whose opening bracket is at `open`.
+  // Parses the rest of a list of values that are separated by commas; the list begins with the bracket at `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
     std::vector<Expr> args;

@@ -1,4 +1,4 @@
-// Parser: converts the text of a formula to syntax.
+// Parses the text of a formula.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace kernops {
 
-// Calls make(). If it throws a FormulaError, possibly in the text of a table, the error is reported at this byte of the
-// user's text.
+// Returns the result of make(). If make() throws a FormulaError, even one within the text of a table such as ops.def,
+// the error is reported at byte `position` of the user's formula.
 template <class F> auto at(int position, F make) -> decltype(make()) {
   try {
     return make();

@@ -5,13 +5,15 @@
 namespace kernops {
 namespace {
 
-constexpr int longest = 64;  // size limit of square matrices: their eigenvalues are computed for each call
+constexpr int longest = 64;  // maximum number of rows of square matrices, because each call computes the eigenvalues
+                             // anew
 
 }  // namespace
 
 bool PerItem::is(Tree t, OpId op) const { return kernops::is(graph_[t], op); }
 
-// Returns the difference x - y of two axes if the vector of the rows is a variable, otherwise -1.
+// Returns t if t is a difference x - y between a row and a column and the vector of the row is a variable; otherwise
+// -1.
 Tree PerItem::difference(Tree t) const {
   if (!is(t, OpId::Subtract)) return -1;
   const Node &x = graph_[graph_[t].args[0]], &y = graph_[graph_[t].args[1]];
@@ -20,14 +22,14 @@ Tree PerItem::difference(Tree t) const {
   return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
 }
 
-// Returns t if t is a parameter whose matrix is square and small enough for an eigendecomposition; otherwise -1.
+// Returns t if t is a parameter that is a square matrix and small enough for an eigendecomposition; otherwise -1.
 Tree PerItem::matrix(Tree t, int columns) const {
   const Node& node = graph_[t];
   const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// Applies made() to both vectors of a difference, each centred, and subtracts the results.
+// Applies made() to both vectors of a difference, after centring them, and returns the two results, to be subtracted.
 template <class F>
 std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made) {
   const auto args = graph_[difference].args;
@@ -69,7 +71,7 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& rewritten) {
   return -1;
 }
 
-// Rewrites the product of a matrix with a difference, or with a number times a difference.
+// Rewrites the product of a matrix and a difference, or of a matrix and a number times a difference.
 Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& rewritten) {
   Tree vector = node.args[1 - matrix_at], number = -1;
   if (is(vector, OpId::Mult)) {
@@ -88,7 +90,7 @@ Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& 
   return number < 0 ? result : graph_.operation(OpId::Mult, {result, rewritten[number]});
 }
 
-// The factors of a number times products of matrices with differences; all -1 if t has another form.
+// Splits t into the factors of a number times products of matrices and differences; all are -1 if t has another form.
 std::array<Tree, 3> PerItem::times_products(Tree t) const {
   const auto is_product = [&](Tree vector) {
     return graph_[vector].axes != both && (is(vector, OpId::MatVecMult) || is(vector, OpId::VecMatMult));
@@ -103,7 +105,7 @@ std::array<Tree, 3> PerItem::times_products(Tree t) const {
   return {-1, -1, -1};
 }
 
-// Rewrites n (A x - A y) + n (A' x - A' y), as in gradients of squares, as one difference.
+// Rewrites n (A x - A y) + n (A' x - A' y), which occurs in gradients of squares, as a single difference.
 Tree PerItem::sum(Tree first, Tree second) {
   const auto [n, x, y] = times_products(first);
   const auto [m, v, w] = times_products(second);

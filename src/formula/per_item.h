@@ -1,19 +1,20 @@
-// Operations with matrices of parameters on differences x - y, computed once per item: D operations per pair instead of
-// D^2.
+// Rewrites operations with matrix parameters on differences x - y such that the matrix is multiplied by each point
+// once, and not by the difference of each pair. A pair of points with D entries then takes D operations instead of D^2.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// Rewrites operations with a parameter matrix A. (x - y)' A (x - y) becomes a squared distance of Q x and Q y, whose
-// weights are the eigenvalues of A and Q its eigenvectors; A (x - y) becomes A x - A y. Vectors are centred at a point
-// among the rows, so that a common offset loses no digits.
+// Rewrites operations with a matrix parameter A. (x - y)' A (x - y) becomes a squared distance between Q x and Q y,
+// weighted by the eigenvalues of A, where Q has the eigenvectors of A. A (x - y) becomes A x - A y. Before the
+// products, x and y are centred at a point near the rows, so that a common offset causes no cancellation.
 class PerItem {
  public:
-  // `rows` is the axis of the rows; if it is `none`, no operation changes.
+  // `rows` is the axis of the rows of the result; if it is `none`, no operation is rewritten.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
-  // Returns the replacement of an operation on pairs, or -1 to keep it; `rewritten` holds its rewritten arguments.
+  // Returns the replacement of `node`, an operation on pairs, or -1 to keep it. `rewritten` has the arguments of the
+  // operation after they were rewritten.
   Tree operator()(const Node& node, const std::vector<Tree>& rewritten);
 
  private:

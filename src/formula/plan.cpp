@@ -1,5 +1,6 @@
-// Converts nodes to straight-line code. Each value is computed as rarely as possible (once, per row, per lane, or per
-// pair), and pair values share buffers as soon as the earlier value is no longer needed.
+// Converts a graph of nodes to straight-line code. Each value is computed at the lowest possible level (once, per row,
+// per lane, or per pair). The values of pairs share buffers: a buffer is reused as soon as its value is no longer
+// needed.
 #include "formula/plan.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class Planner {
   }
 
  private:
-  // The values that the reduction reads, and their weights. A sum of products multiplies as it adds.
+  // Returns the values that the reduction reads and their weights. A sum of products is computed by multiply-add.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
     const bool product = is(f, OpId::Mult) && f.axes == both;
@@ -44,7 +45,7 @@ class Planner {
     return {plan_.reduction.f, plan_.reduction.w};
   }
 
-  // Keeps the summands until f is computed from them, after all other steps.
+  // Keeps the buffers of the summands until the last steps compute f from them.
   void add_summands() {
     if (summands_.empty()) return;
     const auto slot = [this](Tree t) { return t < 0 ? 0 : slot_[t]; };
@@ -84,7 +85,7 @@ class Planner {
       if (!needed_[t]) continue;
       for (const Tree arg : graph_[t].args) {
         if (arg < 0) continue;
-        if (!needed_[arg]) last_use_[arg] = t;  // searching backwards, the first user found is the last user
+        if (!needed_[arg]) last_use_[arg] = t;  // backwards, so the first user found is the last one
         needed_[arg] = true;
       }
     }
@@ -122,7 +123,8 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    if (row.has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;  // see special.h
+    // 32 marks a step whose order is the same for all pairs: see kernops/special.h
+    if (row.has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);
   }
@@ -158,7 +160,7 @@ class Planner {
   std::vector<bool> needed_, of_summands_;
   std::vector<Tree> last_use_;
   std::vector<int> slot_;  // slot of each node
-  std::vector<int> free_;  // unused pair slots
+  std::vector<int> free_;  // free buffers of pairs
 };
 
 }  // namespace
@@ -180,7 +182,7 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// The factor is removed only if no later step overwrites the slot of the remaining factor.
+// Removes the factor only if no later step overwrites the slot of the remaining factors.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;
@@ -199,7 +201,7 @@ int take_out_once(Plan& plan) {
   return 0;
 }
 
-// Counts the entries per lane that the pair loop accesses, which should fit the first-level cache.
+// Counts the entries per lane that the loop over pairs reads or writes; they should fit the first-level cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);
   touched[plan.f] = touched[plan.w] = true;

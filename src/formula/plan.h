@@ -1,4 +1,4 @@
-// Straight-line code of a formula.
+// The straight-line code that computes a formula for all pairs.
 #pragma once
 #include <kernops/tape.h>
 
@@ -8,7 +8,7 @@
 
 namespace kernops {
 
-// The results of compiling a plan; each backend derives its own class.
+// Data that a backend derives from a plan, such as a compiled kernel; each backend defines a derived class.
 struct PlanCache {
   virtual ~PlanCache() = default;
 };
@@ -16,26 +16,26 @@ struct PlanCache {
 struct Plan {
   long id = 0;  // unique among plans
   Reduction reduction;
-  unsigned rows;  // the axis of the result; the other axis runs along the lanes
+  unsigned rows;  // the axis of the results; the points of the other axis run along the lanes
   std::vector<Slot> slots;
-  std::array<std::vector<Load>, 3> loads;  // indexed by Level, pairs load nothing
-  std::array<std::vector<Step>, 4> steps;  // by Level
+  std::array<std::vector<Load>, 3> loads;  // indexed by Level; there are no loads per pair
+  std::array<std::vector<Step>, 4> steps;  // indexed by Level
   std::array<int, 4> entries{};            // number of entries at each level
-  std::vector<Summand> summands;           // summands of f, if requested; the last `joins` steps of a pair sum them
+  std::vector<Summand> summands;           // f is the sum of these, if requested; the last `joins` steps add them
   int joins = 0;
-  int f, w;  // slots of the reduced value and its weights, 0 for none
+  int f, w;  // slots of the reduced value and of its weights; 0 for none
   int f_size, w_size;
-  int pair_footprint = 0;  // entries that the pair steps access
+  int pair_footprint = 0;  // number of entries that the steps of a pair access
   bool counts_indices = false;
-  bool stores = false;                       // true if the values of pairs are stored, and not reduced
+  bool stores = false;                       // true if the values of pairs are stored instead of reduced
   mutable std::shared_ptr<PlanCache> cache;  // data of the backend that made the plan; used by one thread at a time
-  const Step* maker(int slot) const;         // the step that writes a pair's value; null if a level holds it
+  const Step* maker(int slot) const;         // the step that computes a value of pairs; null for other values
 };
 int footprint_of_pairs(const Plan& plan);
-// Gives each pair value its own slot, because pair steps share buffers: each slot then has one meaning.
+// Gives each value of pairs a separate slot. In a new plan, values of pairs share slots.
 void give_own_slots(Plan& plan);
-// Removes from f and w a factor that is the same for all terms of a sum, such as weights in a gradient. Returns the
-// slot by which the sum is multiplied entry by entry, 0 for none.
+// Removes from f and w a factor that is the same for all terms of a sum, such as the weights in a gradient. Returns the
+// slot of this factor, by which the sum must be multiplied entry by entry; 0 if there is none.
 int take_out_once(Plan& plan);
 Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands = {});
 

@@ -1,5 +1,5 @@
-// Compiles a formula and its declarations to a Program: the final reduction, and the reductions that must be computed
-// first.
+// Compiles a formula and its declarations to a Program: the reduction that is the result, and the reductions that must
+// be computed before it.
 #include "formula/program.h"
 
 #include "formula/build.h"
@@ -13,7 +13,8 @@
 namespace kernops {
 namespace {
 
-// The full name of a reduction: `Sum` and `sum_reduction` mean Sum_Reduction; empty for names that are not reductions.
+// Returns the full name of a reduction: `Sum` and `sum_reduction` mean Sum_Reduction. The result is empty if the name
+// is not that of a reduction.
 std::string reduction_meant(const std::string& name) {
   if (find_reduction(name, false) >= 0 || find_reduction(name, true) >= 0) return name + "_Reduction";
   return name.find("_reduction") != name.npos ? name : "";
@@ -43,7 +44,8 @@ class Compiler {
     if (find_reduction(name, false) < 0 && find_reduction(name, true) < 0)
       throw FormulaError("there is no reduction `" + e.text + "`", e.position, e.text);
     std::vector<Expr> args = e.args;
-    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);  // KeOps' order
+    // KeOps writes the axis before the weights
+    if (args.size() == 3 && is_axis(args[1]) && !is_axis(args[2])) std::swap(args[1], args[2]);
     const int row = find_row(e, name, args);
     const ReductionRow& kind = reduction_table()[row];
     Reduction r{row, 0, expression(args[0]), -1, axis(args.back()), 0};
@@ -77,7 +79,8 @@ class Compiler {
                        e.position);
   }
 
-  // Grad(reduction, v, e): a sum over the axis that v does not have; over both axes for a parameter.
+  // Differentiates a reduction: Grad(reduction, v, e) is a sum over the axis that v does not have or, if v is a
+  // parameter, over both axes.
   Reduction gradient_of(const Expr& e) {
     if (e.args.size() != 3)
       throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
@@ -93,7 +96,7 @@ class Compiler {
                               : inner.axes() == axis_j ? " for each j"
                                                        : ""),
                          e.args[2].position);
-    // the incoming gradient has the shape of the result; the gradient has the shape of its variable
+    // the incoming gradient has the matrix shape of the result, and the gradient that of its variable
     if (e.args[0].text == "Grad")
       for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });

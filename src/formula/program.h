@@ -1,4 +1,4 @@
-// A complete formula with its declarations.
+// A compiled formula with its variables.
 #pragma once
 #include "formula/graph.h"
 
@@ -8,19 +8,19 @@ struct Variable {
   std::string name;
   int position, size;
   Axes axes;
-  std::set<Shape> matrices = {};  // the matrix shape in which the formula reads a parameter
+  std::set<Shape> matrices = {};  // the shapes in which the formula reads a parameter as a matrix
 };
 
 struct Program {
   Graph graph;
   std::vector<Variable> variables;  // in the order of the arguments
-  int result;                       // the last reduction; it follows the reductions that must be computed first
-  std::vector<std::string> unused;  // variables that the formula does not contain
+  int result;                       // the reduction that is the result; it follows the reductions that it needs
+  std::vector<std::string> unused;  // names of variables that do not occur in the formula
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);
 
-// Returns the terms of a sum instead of the sum, as a matrix in column-major order with one row per row of the sum: the
-// points of the other axis become the columns of the result.
+// Changes a program such that its result is the terms of a sum instead of the sum: a matrix in column-major order. Its
+// rows are the points of the sum's result, and its columns are the points of the other axis.
 void store_terms(Program& program);
 
 }  // namespace kernops

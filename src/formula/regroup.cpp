@@ -1,5 +1,5 @@
-// Products of scalars, reordered by the axes of their factors: in 2 * (-s * (Exp(..) * (b * e))) the pair loop then
-// multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
+// Reorders products of scalars by the axes of their factors. For 2 * (-s * (Exp(..) * (b * e))), the loop over pairs
+// then has two multiplications, of Exp(..) by b and by (2 * -s * e), instead of four.
 #include "formula/regroup.h"
 
 #include <kernops/reductions.h>
@@ -27,7 +27,7 @@ class Regrouper {
         inside_(last_ + 1, false),
         now_(last_ + 1, -1) {
     for (const Tree root : roots)
-      if (root >= 0) uses_[root] = 2;  // the root is never part of a longer product
+      if (root >= 0) uses_[root] = 2;  // counts as used twice, so that it is never merged into a longer product
     for (Tree t = last_; t >= 0; --t)
       if (uses_[t]) visit_arguments(t);
     for (Tree t = 0; t <= last_; ++t)
@@ -49,8 +49,9 @@ class Regrouper {
     }
   }
 
-  // True for products of scalars. A quotient by a value that changes rarely is a product with its inverse, and a
-  // negation a product with -1; but not if a function jumps, as in Floor(x / y), because 49 (1 / 49) is less than 1.
+  // True for products of scalars. A quotient counts as a product with the inverse of its divisor if the divisor is
+  // constant along an axis, and a negation as a product with -1. Both are excluded if a discontinuous function depends
+  // on the node, as in Floor(x / y), because 49 (1 / 49) is less than 1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
     if (node.kind != Node::operation || node.size != 1) return false;
@@ -60,9 +61,9 @@ class Regrouper {
     return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 && graph_[node.args[1]].size == 1;
   }
 
-  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // a factor of the single product that uses it
+  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // merged into the only product that uses it
 
-  // Marks the parts of longer products, which are not created as nodes.
+  // Marks the products that are merged into longer products, for which no nodes are created.
   void mark_parts(Tree t) {
     const Node& node = graph_[t];
     if (!is_product(t)) return;
@@ -70,11 +71,11 @@ class Regrouper {
       if (arg >= 0 && is_part(arg)) inside_[arg] = true;
   }
 
-  // The factors of a product from left to right. A divisor or a sign that a node adds comes after the factors of its
-  // arguments.
+  // The factors of a product from left to right. The divisor of a quotient and the sign of a negation come after the
+  // factors of the arguments.
   std::vector<Tree> factors_of(Tree product) {
     std::vector<Tree> factors;
-    std::vector<std::pair<Tree, bool>> todo{{product, false}};  // the flag says whether the arguments are done
+    std::vector<std::pair<Tree, bool>> todo{{product, false}};  // the flag is true if the arguments have been processed
     while (!todo.empty()) {
       const auto [t, done] = todo.back();
       todo.pop_back();
@@ -106,14 +107,15 @@ class Regrouper {
     return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
   }
 
-  // Writes exp(a) as 2^(log2(e) a): the constant joins the factors of a that change rarely.
+  // Rewrites exp(a) as 2^(log2(e) a). The constant log2(e) is then multiplied with the constant factors of a.
   Tree power_of_2(Tree a) {
     std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
     factors.push_back(graph_.constant(log2_e));
     return graph_.operation(OpId::Exp2, {product(factors)});
   }
 
-  // Multiplies constants and parameters first, then the factors of one axis, then of the other, then pair values.
+  // Multiplies constants and parameters first, then the factors of one axis, then those of the other, and pair values
+  // last.
   Tree product(std::vector<Tree> factors) {
     std::stable_sort(factors.begin(), factors.end(),
                      [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
@@ -137,15 +139,15 @@ class Regrouper {
   const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
   const Tree last_;
   std::vector<int> uses_;
-  std::vector<bool> jumps_;   // true if a function with gradient 0 depends on the node
-  std::vector<bool> inside_;  // true if the node is inside a longer product
+  std::vector<bool> jumps_;   // true if a discontinuous function (with gradient 0) depends on the node
+  std::vector<bool> inside_;  // true if the node is merged into a longer product
   std::vector<Tree> now_;
 };
 
 }  // namespace
 
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
-  // reductions with exponentials also use base 2, unless their weights are long vectors
+  // the exponentials of the reduction itself use base 2, too, unless its weights are long vectors
   const bool weighs_many = reduction.w >= 0 && graph[reduction.w].size >= many_weights;
   if (base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many)
     reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});

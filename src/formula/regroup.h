@@ -1,11 +1,11 @@
-// Products in an efficient order.
+// Reorders the factors of products for speed.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// Returns the same reduction with products ordered by the axes of their factors and, if requested, exponentials in base
-// 2.
+// Returns an equal reduction in which the factors of products are ordered by their axes. If `base_2` is true,
+// exponentials are replaced by powers of 2.
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2);
 
 }  // namespace kernops

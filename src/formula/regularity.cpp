@@ -25,7 +25,7 @@ bool Regularity::is_finite(const Expr& row, const Scope& scope) {
   return std::all_of(row.args.begin(), row.args.end(), [&](const Expr& arg) { return is_finite(arg, scope); });
 }
 
-// True for 1 - Cos(a), Cosh(a) - 1, and 1 minus a function of a flat value whose extreme value 1 is at 0.
+// True for 1 - Cos(a), Cosh(a) - 1, and 1 - Exp(a) for a flat value a, which vanish at 0 with their derivatives.
 bool Regularity::is_extreme(const Node& difference) const {
   const auto [a, b, none] = difference.args;
   const Tree other = graph_.is_constant(a, 1) ? b : graph_.is_constant(b, 1) ? a : -1;
@@ -44,7 +44,7 @@ bool Regularity::flat(const Node& node) const {
   return row.flat && row.flat(is_flat(a), is_flat(b), is_flat(c), node.ints[0]);
 }
 
-// True if v is flat, or if the product of v and the other vector is a quadratic form of v.
+// True if v is flat, or if the inner product of v and `other` is a quadratic form of v.
 bool Regularity::is_quadratic(Tree v, Tree other) const {
   const Node& product = graph_[other];
   return flat_[v] || (is(product, OpId::MatVecMult) && product.args[1] == v) ||

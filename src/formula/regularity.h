@@ -1,23 +1,24 @@
-// Regularity of whole expressions: whether values may be infinite, and whether derivatives vanish, by FINITE and FLAT
-// of ops.def.
+// Properties of whole expressions, derived from FINITE and FLAT of ops.def: whether a value may be infinite, and
+// whether its derivatives vanish where it is 0.
 #pragma once
 #include "formula/build.h"
 
 namespace kernops {
 
-// Each property is computed once for each node, in the order of the nodes, so that deep formulas need no deep stack.
+// Computes each property once for each node, in the order of the nodes, so that deeply nested formulas need no deep
+// recursion.
 class Regularity {
  public:
   explicit Regularity(const Graph& graph) : graph_(graph) {}
 
-  // True if all entries of t are finite whenever data and parameters are finite. Polynomials count as finite: overflow
-  // of products of data is ignored.
+  // True if all entries of t are finite for finite data and parameters. Overflow is ignored, so polynomials count as
+  // finite.
   bool is_finite(Tree t);
-  // True if the value of a gradient row in a scope is finite, where g counts as finite.
+  // True if the gradient in a row of ops.def is finite, with arguments from `scope`, for a finite g.
   bool is_finite(const Expr& row, const Scope& scope);
 
   bool is_flat(Tree t);
-  // True if t is a product that has `a`, or a power of `a`, as a factor.
+  // True if t is a product in which `a`, or a power of `a`, is a factor.
   bool has_factor(Tree t, Tree a) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace kernops {
 namespace {
 
-// Characters beyond ASCII are letters, except typographic signs.
+// Characters beyond ASCII count as letters, except these typographic signs.
 constexpr std::pair<const char*, const char*> printed[] = {
     {"\u2212", "-"},  {"\u2013", "-"},  {"\u00d7", "*"},  {"\u00b7", "*"},  {"\u22c5", "*"}, {"\u00f7", "/"},
     {"\u00b2", "^2"}, {"\u00b3", "^3"}, {"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="}};
@@ -69,7 +69,7 @@ Expr Scanner::number() {
   if (*end) throw FormulaError("'" + digits + "' is not a number", at_);
   if (!std::isfinite(e.value)) throw FormulaError("the number " + digits + " is too large for double precision", at_);
   at_ += int(length);
-  if (next_is("L")) ++at_;  // an integer with suffix, 2L, as in R
+  if (next_is("L")) ++at_;  // skips the suffix of an integer such as 2L
   skip_space();
   return e;
 }

@@ -1,4 +1,4 @@
-// Reads a formula from left to right, a token at a time.
+// Splits the text of a formula into tokens, from left to right.
 #pragma once
 #include "formula/parse.h"
 
@@ -13,20 +13,19 @@ class Scanner {
   bool at_end() const { return at_ >= int(text_.size()); }
   unsigned char next() const { return at_end() ? 0 : text_[at_]; }
   bool next_is(const char* token) const;
-  bool take(const char* token);  // if the next token is `token`, skips it and the following white space
+  bool take(const char* token);  // skips the next token and white space, if the token is `token`
 
   bool number_is_next() const;
   bool name_is_next() const;
   Expr number();
   Expr name();
 
-  std::string character() const;  // the next character, with all its bytes
-  // The spelling that an error suggests for an operator of R that has another name in formulas, or for a typographic
-  // sign.
+  std::string character() const;  // the next character, which may have several bytes
+  // For error messages: the name in formulas of an operator of R, or the ASCII spelling of a typographic sign.
   std::string instead() const;
 
  private:
-  bool in_name() const;  // true for digits and `_`, which cannot begin a name
+  bool in_name() const;  // true for digits and `_` too, with which a name cannot begin
   void skip_space();
 
   const std::string& text_;

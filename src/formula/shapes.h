@@ -1,14 +1,14 @@
-// Shapes of the parameters that are matrices. R stores a matrix by columns, and the operations of a formula read
-// matrices by rows; the shapes determine which R matrix fits.
+// The shapes of parameters that are matrices. R stores matrices by columns, and operations of formulas read them by
+// rows; with these shapes, an R matrix can be checked and converted.
 #pragma once
 #include "formula/op_table.h"
 
 namespace kernops {
 
-// Records that an operation reads t as a matrix: the parameters that t consists of, entry by entry, are then matrices
-// as well.
+// Records that an operation reads t as a matrix of this shape. If t is an entry-by-entry expression of parameters,
+// these parameters are then matrices of the same shape.
 void read_as_matrix(Graph& graph, Tree t, Shape shape);
-// Records the matrices among the arguments of an operation, and of a composite operation.
+// Records the shapes of all matrices among the arguments of an operation, or of a composite operation.
 void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args, const std::vector<int>& ints);
 void read_tensors(Graph& graph, const std::vector<Tree>& args, const std::vector<std::vector<int>>& lists);
 

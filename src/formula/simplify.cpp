@@ -1,7 +1,8 @@
-// Rewriting by a table of rules, tried when a node is created, so that a tree is simplified from its leaves up.
+// Simplifies operations by a table of rewriting rules. The rules are applied when a node is created, so that a tree is
+// simplified from its leaves to its root.
 //
-// a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only if the result
-// keeps its size.
+// In a rule, a, b and c match any value, p and q match constants, and A, B and C are the sizes of a, b and c. A rule
+// applies only if the result has the size of the operation.
 #include "formula/simplify.h"
 
 #include <unordered_map>
@@ -87,7 +88,7 @@ struct Rule {
   Expr pattern, replacement;
 };
 
-// The rules for an operation, by its row.
+// Returns the rules for the operation in row `op`.
 const std::vector<Rule>& rules_of(int op) {
   static const auto rules = [] {
     std::unordered_map<int, std::vector<Rule>> by_op;
@@ -144,7 +145,7 @@ Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vec
     try {
       const Tree simpler = build(graph, rule.replacement, scope);
       if (graph[simpler].size == size) return simpler;
-    } catch (const FormulaError&) {  // the sizes require the more general form
+    } catch (const FormulaError&) {  // the replacement is invalid for these sizes, so the operation is kept
     }
   }
   return -1;

@@ -1,4 +1,4 @@
-// Soft dynamic time warping, diagonal by diagonal: each diagonal depends on the two previous ones.
+// Soft dynamic time warping. The table of costs is computed by diagonals, each of which depends on the previous two.
 #include "formula/built.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace kernops {
 namespace built {
 namespace {
 
-// The soft minimum of three.
+// The soft minimum of a, b and c: -gamma log(exp(-a / gamma) + exp(-b / gamma) + exp(-c / gamma)).
 Tree soft_min(Graph& graph, Tree a, Tree b, Tree c, Tree gamma) {
   const Tree least = graph.operation(OpId::Min2, {a, graph.operation(OpId::Min2, {b, c})});
   const auto weight = [&](Tree x) {
@@ -21,13 +21,13 @@ Tree soft_min(Graph& graph, Tree a, Tree b, Tree c, Tree gamma) {
                          {least, graph.operation(OpId::Mult, {gamma, graph.operation(OpId::Log, {sum})})});
 }
 
-// A diagonal of the table of costs: cells (i, n - i) for i from `first`.
+// A diagonal of the table of costs: the cells (i, n - i) of diagonal n, for i = first .. last.
 struct Diagonal {
   Tree cells;
   int first, last;
 };
 
-// Each diagonal takes some twenty nodes of the formula.
+// Limits the number of nodes, because each diagonal takes some twenty nodes.
 constexpr int most_numbers = 4096;
 
 }  // namespace
@@ -50,7 +50,7 @@ Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
         {graph.operation(OpId::Subtract, {part(x, diagonal.first, diagonal.last),
                                           part(y, B - 1 - n + diagonal.first, B - 1 - n + diagonal.last)})});
     const auto of = [](const Diagonal& d, int i) { return i - d.first; };
-    Trees reached;  // least costs of reaching a cell from the cells before it
+    Trees reached;  // for each cell, the lowest cost of a path to the cells before it
     const int inner_first = std::max(diagonal.first, 1), inner_last = std::min(diagonal.last, n - 1);
     if (n > 0 && diagonal.first == 0) reached.push_back(part(before.cells, of(before, 0), of(before, 0)));
     if (inner_first <= inner_last) {

@@ -1,5 +1,5 @@
-// Gradients are sums of vectors of zeros that contain a part at some position, times factors that do not depend on
-// points.
+// Splits gradients into summands. A gradient is often a sum of vectors that contain one part at some position and zeros
+// elsewhere, times factors that are the same for all pairs.
 #include "formula/summands.h"
 
 #include "formula/op_table.h"
@@ -37,7 +37,7 @@ class Summands {
   std::vector<SummandTrees> summands;
 
  private:
-  // Returns whether a node is a sum of parts at positions; other sums are single values.
+  // Returns whether a node is a sum of parts at positions. All other sums are kept as one value.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;
     for (const Tree arg : {node.args[0], node.args[1]}) {
@@ -48,7 +48,8 @@ class Summands {
     return true;
   }
 
-  // Adds the product of `by` and a value, if `by` is the same for all pairs, or one number for all entries.
+  // Splits the product of `by` and `value` if `by` is the same for all pairs, or is one number for all entries. Returns
+  // whether it did.
   bool add_multiple(SummandTrees term, Tree by, Tree value) {
     const bool uniform = graph_[by].axes == none;
     if (graph_[value].size != term.size || (!uniform && (graph_[by].size > 1 || term.size == 1))) return false;

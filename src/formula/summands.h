@@ -1,17 +1,18 @@
-// A vector of derivatives as a sum of terms, each with its position: linear operations on the terms are then computed
-// once, and not for each pair.
+// Represents a vector of derivatives as a sum of terms, each with its position, so that linear operations on the terms
+// are computed once instead of for each pair.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// factor * times * value from entry `at` on, where `factor` is the same for all pairs; -1 stands for 1.
+// The vector factor * times * value, added from entry `at` on. `factor` is the same for all pairs. -1 stands for a
+// factor 1.
 struct SummandTrees {
   Tree value, times, factor;
   int at, size;
 };
 
-// The summands of the values that a reduction stores; none if it stores no values.
+// Returns the summands of the values that a reduction stores; no summands if the reduction does not store values.
 std::vector<SummandTrees> summands_of(Graph& graph, const Reduction& reduction);
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Tensors: transpositions and one product of matrices.
+// Products of tensors, as transpositions and one product of matrices.
 #include "formula/built.h"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ void check_shape(const Graph& graph, Tree a, const Integers& shape, const char* 
          " entries, but the argument has " + std::to_string(graph[a].size));
 }
 
-// The tensor with permuted dimensions: dimension n of the result is dimension order[n] of a. Each step transposes two
-// blocks of dimensions, which moves the next dimension to the front of the remaining ones.
+// Permutes the dimensions of a tensor: dimension n of the result is dimension order[n] of a. Each step exchanges two
+// adjacent groups of dimensions, which moves the next dimension to the front of the remaining ones.
 Tree permuted(Graph& graph, Tree a, const Integers& shape, const Integers& order) {
   Integers now = count_to(shape.size());
   for (size_t n = 0; n < order.size(); ++n) {

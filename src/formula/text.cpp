@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// The operator that is written between the arguments; empty for a call.
+// The sign of an infix operator; empty for operations that are written as calls.
 std::string infix_sign(const std::string& op) {
   static const std::map<std::string, std::string> signs = {{"Add", " + "},    {"Subtract", " - "}, {"Mult", " * "},
                                                            {"Divide", " / "}, {"^", "^"},          {"Scalprod", " | "}};
@@ -20,8 +20,8 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
   return all;
 }
 
-// A tree as text. A node with several uses is written each time, so the text of a small graph can be exponentially
-// long: beyond a number of letters, the writer prints "...".
+// Writes a tree as text. A node is written at each of its uses, so the text can be exponentially longer than the graph.
+// Therefore the writer prints "..." after a maximum number of characters.
 class Writer {
  public:
   Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}
@@ -60,12 +60,13 @@ class Writer {
 
   const Graph& graph_;
   const std::vector<Variable>& variables_;
-  int left_ = 20000;  // number of letters that may still be written
+  int left_ = 20000;  // number of characters that may still be written
 };
 
-constexpr int longest = 40;  // maximum length of a part of a formula in a message
+constexpr int longest = 40;  // maximum number of characters of a part of a formula in a message
 
-// Each level has at least one letter, so levels beyond `levels` are not shown.
+// Writes an expression up to a depth of `levels`; each level has at least one character, so deeper levels would not be
+// shown.
 std::string text_of(const Expr& e, int levels) {
   if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
   if (levels == 0) return "...";

@@ -1,4 +1,4 @@
-// Formulas as text, for messages and print().
+// Writes formulas as text, for messages and print().
 #pragma once
 #include "formula/parse.h"
 #include "formula/program.h"

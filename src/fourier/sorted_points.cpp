@@ -7,19 +7,19 @@
 namespace kernops {
 namespace {
 
-// The position modulo the size, in [0, size).
+// Wraps a position on a periodic grid into [0, size).
 double wrapped(double position, double size) {
   position -= size * std::floor(position / size);
   return position < size ? position : 0;
 }
 
-// The first cell under the window around a position; it may be negative.
+// The first cell of the window around a position; may be negative, before wrapping.
 Count first_cell(double position, int width) { return Count(std::ceil(position - 0.5 * width)); }
 
 }  // namespace
 
-// Sorts points by bins. Bins are strips along the last coordinate, divided into blocks of 16 cells along the last but
-// one coordinate, so that successive points write to the same part of the cache.
+// Sorts points by bins. A bin is a strip of the grid along the last coordinate, divided into blocks of 16 cells along
+// the last but one coordinate, so that successive points access the same part of the cache.
 SortedPoints::SortedPoints(const double* x, Count n, const double* origin, const double* scale, const Grid& g, int w,
                            const Settings& settings)
     : grid(g), width(w), row(size_t(n)), position(size_t(n) * size_t(g.d)) {

@@ -8,8 +8,8 @@
 namespace kernops {
 namespace {
 
-// The window of one point along one coordinate: its cells, wrapped into the grid, and its values. Values beyond the
-// width, up to W, are 0.
+// The window function of one point along one coordinate: the cells, wrapped into the grid, and the value in each cell.
+// There are W values, which are 0 beyond the width of the window.
 template <int W> struct Values {
   double value[W];
   Count cell[W];
@@ -31,8 +31,8 @@ void evaluate(const Window& window, const double* coefficients, double position,
   }
 }
 
-// The walk over the cells under the windows of points, for windows of at most W cells. Along the first coordinate the
-// cells are adjacent in memory, unless the window crosses the end of the grid.
+// Visits the cells under the windows of points, for windows of at most W cells. The cells along the first coordinate
+// are adjacent in memory, unless the window crosses the end of the periodic grid.
 template <int W> class Walk {
  public:
   Walk(const SortedPoints& points, const Window& window) : points_(points), window_(window) {
@@ -41,8 +41,9 @@ template <int W> class Walk {
       std::copy_n(&window.coefficients[size_t(k * window.width)], window.width, &coefficients_[size_t(k * W)]);
   }
 
-  // Calls row(weight, offset of the row in the grid) for each row of cells under the window around a sorted point;
-  // `along` receives the window along the first coordinate.
+  // Calls row(weight, offset) for each row of cells under the window of a sorted point, where `offset` is the position
+  // of the row in the grid, and `weight` the product of the window functions along the other coordinates. `along`
+  // receives the window along the first coordinate.
   template <class Row> void around(Count point, Values<W>& along, const Row& row) const {
     const Grid& grid = points_.grid;
     const double* const position = &points_.position[size_t(point * grid.d)];

@@ -1,5 +1,5 @@
-// Numbers the distinct keys in the order of their first appearance. A key is a word of 64 bits: a number, or the
-// address of a string, which R stores once for each encoding.
+// A hash table that numbers distinct keys in the order of their first appearance. A key is a 64-bit word: a number, or
+// the address of a string (R stores a string once for each encoding).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,8 @@ class KeyTable {
  public:
   KeyTable() { resize(1 << 10); }
 
-  // Sets codes[n] to the number of key(n, word), from 0, or to `none` if key() is false.
+  // Sets codes[n] to the number of the key of value n, from 0. key(n, word) writes the key to `word`; if it returns
+  // false, the value has no key, and codes[n] is `none`.
   template <class Key> void number(Count n, const Key& key, int none, int* codes) {
     constexpr Count tile = 4096;
     for (Count first = 0; first < n; first += tile) {
@@ -28,14 +29,14 @@ class KeyTable {
   Count count() const { return Count(firsts_.size()); }
 
  private:
-  static constexpr size_t near = 1 << 12;  // number of slots that stay in a processor's cache
+  static constexpr size_t near = 1 << 12;  // number of slots that stay in the cache of a processor
 
   struct Slot {
     std::uint64_t word;
-    std::uint32_t number;  // from 1; 0: the slot is free
+    std::uint32_t number;  // from 1; 0 if the slot is free
   };
 
-  // A copy of the members that a search reads, kept in registers while codes are written.
+  // A copy of the members that a search reads, which can stay in registers while codes are written.
   struct View {
     const Slot* slots;
     size_t last;
@@ -44,7 +45,8 @@ class KeyTable {
   };
   View view() const { return {slots_.data(), slots_.size() - 1, shift_}; }
 
-  // The slots of later keys are prefetched if the table is `far`.
+  // Numbers the keys of some values. If the table is too large for the cache (`far`), the slots of later keys are
+  // prefetched.
   template <bool far, class Key> void number(Count first, Count last, const Key& key, int none, int* codes) {
     constexpr Count ahead = 32;
     View table = view();
@@ -74,7 +76,7 @@ class KeyTable {
     if (2 * firsts_.size() > slots_.size()) grow(place);
     return number;
   }
-  // Grows the table, to more than twice its size as long as nearly every value has a new key.
+  // Enlarges the table. As long as nearly every value has a new key, its size is more than doubled.
   void grow(Count values) {
     LargeVector<Slot> before;
     before.swap(slots_);

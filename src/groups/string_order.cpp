@@ -1,4 +1,4 @@
-// Sorts strings by words of eight bytes; strings with equal words are sorted by the next word.
+// Sorts strings by words of eight bytes; strings with the same word are sorted by the next word.
 #include "groups/string_order.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Sorter {
       for (end = begin + 1; end != last && end->word == begin->word;) ++end;
       if (begin != first) note_difference(begin[-1].word, begin->word);
       if (end - begin > 1 && begin->word & 255) sort(begin, end, depth + 8);
-      // equal bytes, but two encodings
+      // strings with equal bytes differ in their encodings
       if (end - begin > 1 && !(begin->word & 255)) result_.by_digits = false;
     }
   }
@@ -41,7 +41,7 @@ class Sorter {
   }
 
  private:
-  // Bytes `depth` to depth + 7, the first one highest; 0 after the end.
+  // Reads bytes `depth` .. depth + 7 of each string into a word, the first byte highest; bytes after the end are 0.
   void read_words(Item* first, Item* last, Count depth) const {
     constexpr Count ahead = 16;
     for (Item* item = first; item != last; ++item) {
@@ -55,7 +55,7 @@ class Sorter {
     }
   }
 
-  // Sorts from the last byte to the first; bytes that are equal in all words need no pass.
+  // Radix sort by the bytes of the words, from the last to the first; bytes that are equal in all words are skipped.
   void sort_by_bytes(Item* const x, Count n) {
     std::vector<Count> counts(8 * 256, 0);
     for (Count k = 0; k < n; ++k)

@@ -1,4 +1,4 @@
-// The order of distinct strings by their bytes.
+// Sorts distinct strings by their bytes.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,9 +13,9 @@ struct Text {
 };
 
 struct StringOrder {
-  std::vector<std::uint32_t> order;  // order[k]: the string at position k
-  // True if neighbours first differ in two digits, or in a digit that only the later string has: every locale sorts
-  // such strings in the same way.
+  std::vector<std::uint32_t> order;  // order[k]: the number of the string at position k
+  // True if adjacent strings first differ in two digits, or in a digit that only the later string has. Such strings
+  // have the same order in every locale.
   bool by_digits = true;
 };
 StringOrder order_of_strings(const std::vector<Text>& texts);

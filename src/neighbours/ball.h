@@ -1,5 +1,5 @@
-// Range searches by a kd-tree: a search enters the nodes whose boxes intersect the ball around the query. Counts add
-// nodes that lie inside the ball as a whole.
+// Range searches in a k-d tree. A search enters the nodes whose boxes intersect the ball around the query. A count adds
+// the number of points of a node at once if the node lies inside the ball.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace kernops::neighbours {
 
-// The squared distance to the farthest corner of a box.
+// The squared distance from a to the farthest corner of a box.
 template <int D> double squared_reach(const double* a, const double* box, int d) {
   double sum = 0;
   const int size = D ? D : d;
@@ -22,12 +22,12 @@ template <int D> double squared_reach(const double* a, const double* box, int d)
 
 template <int D> class Ball {
  public:
-  // Squared distances classify points that are not close to the sphere; a point close to the sphere is inside if its
-  // rounded distance is at most the radius.
+  // Squared distances decide whether points are in the ball, except for points close to the sphere: such a point is in
+  // the ball if its rounded distance is at most the radius.
   Ball(const KdTree& tree, double radius)
       : tree_(tree), radius_(radius), inner_(radius * radius * (1 - 1e-12)), outer_(radius * radius * (1 + 1e-12)) {}
 
-  // Calls each(i, squared distance) for the points in the ball, from position `from` of the tree on.
+  // Calls each(i, squared distance) for each point in the ball whose position i in the tree is at least `from`.
   template <class Each> void visit(const double* query, const Each& each, Count node = 1, Count from = 0) const {
     const Count end = tree_.end(node);
     if (end <= from || squared_distance_to_box<D>(query, tree_.box(node), tree_.points.d) > outer_) return;

@@ -14,8 +14,8 @@ namespace {
 using Matrix = Eigen::SparseMatrix<double>;
 
 constexpr Count most_entries = 200000000;  // 1.6 GB
-constexpr int most_columns = 128;          // limit of columns of a node
-constexpr double most_zeros = 0.2;         // limit of the share of zero entries of a node
+constexpr int most_columns = 128;          // maximum number of columns of a node
+constexpr double most_zeros = 0.2;         // maximum share of entries of a node that are zeros
 
 }  // namespace
 
@@ -42,7 +42,7 @@ SparseCholesky::SparseCholesky(const LowerTriangle& pattern)
   permute(), count_entries();
 }
 
-// Approximate minimum degree ordering.
+// Computes the approximate minimum degree ordering.
 void SparseCholesky::permute() {
   const std::vector<double> ones(own_row_.size(), 1.0);
   const Matrix lower =
@@ -67,8 +67,9 @@ void SparseCholesky::permute() {
   });
 }
 
-// Calls each(i) for the columns i of row k of L: the columns on the paths of the elimination tree from the entries of
-// column k to k (Liu 1990). `seen` stores the latest row of each column; the first visit of all rows sets parents.
+// Calls each(i) for each column i in which row k of L has an entry. These columns are on the paths in the elimination
+// tree from the entries of column k to k (Liu 1990). `seen` stores, for each column, the last row that visited it. The
+// first call for all rows also sets the parents in the tree.
 template <class Each> void SparseCholesky::each_column(int k, std::vector<int>& seen, const Each& each) {
   seen[size_t(k)] = k;
   for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
@@ -93,7 +94,8 @@ void SparseCholesky::count_entries() {
   for (const int below : count_) operations_ += double(below) * below;
 }
 
-// Finds the nodes. A column joins the node of the next column, its parent, as long as the block has few zero entries.
+// Finds the supernodes. A column joins the node of its parent in the elimination tree if this is the next column, and
+// if the block of the node then has few zeros.
 void SparseCholesky::find_nodes() {
   node_of_.resize(size_t(n_));
   Count row = 0, value = 0;
@@ -114,7 +116,7 @@ void SparseCholesky::find_nodes() {
   find_rows(), find_places();
 }
 
-// Finds the rows of the nodes: the columns of a node, followed by the rows of its last column.
+// Finds the rows of the nodes: the columns of a node itself, followed by the rows below in its last column.
 void SparseCholesky::find_rows() {
   std::vector<int> seen(size_t(n_), -1), filled(nodes_.size());
   for (size_t s = 0; s < nodes_.size(); ++s) {

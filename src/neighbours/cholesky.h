@@ -1,10 +1,10 @@
-// The Cholesky factor of a sparse positive definite matrix S: P S P' = L L', with the fill-reducing ordering P of
-// Eigen. S is given by the lower triangle of its columns: row[start[j]] .. row[start[j + 1] - 1] are the rows of column
-// j, ascending from j itself.
+// The Cholesky factor of a sparse positive definite matrix S: P S P' = L L', with a fill-reducing ordering P that Eigen
+// computes. S is given by its lower triangle in compressed columns: column j has the rows row[start[j]] .. row[start[j
+// + 1] - 1], in ascending order from j on.
 //
-// L is stored and computed by supernodes (Ng and Peyton 1993): columns with nearly the same rows form one dense block
-// of these rows, so that its products are those of dense matrices. A block contains zeros if the rows of its columns
-// differ.
+// L is stored and computed by supernodes (Ng and Peyton 1993): adjacent columns that have nearly the same rows form one
+// dense block, so that products are those of dense matrices. If the rows of the columns differ, the block contains
+// zeros.
 #pragma once
 #include <memory>
 #include <vector>
@@ -19,14 +19,14 @@ struct LowerTriangle {
   int n;
   const int *start, *row;
   Count entries() const { return start[n]; }
-  void check() const;  // throws if a number is out of range, because users supply the arrays
-  // The position of entry (i, j), which must exist, among the rows.
+  void check() const;  // throws if an index is out of range, because users supply the arrays
+  // Returns the position of entry (i, j) in `row`; the entry must exist.
   Count place(int i, int j) const;
 };
 
 class SparseCholesky {
  public:
-  // L in the form that variances_of_sums() reads: rows in the reverse order of elimination.
+  // The rows of L in the reverse order of elimination, as variances_of_sums() reads them.
   struct Rows {
     const SparseCholesky& of;
     static constexpr double nothing = 1e-18;
@@ -39,37 +39,37 @@ class SparseCholesky {
     }
   };
 
-  explicit SparseCholesky(const LowerTriangle& pattern);  // determines P and the number of entries of L
+  explicit SparseCholesky(const LowerTriangle& pattern);  // computes P and the number of entries of L
 
   int size() const { return n_; }
-  size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row of column j in Rows
+  size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row that Rows has for column j
   bool factored() const { return !value_.empty(); }
   Count pattern_entries() const { return pattern_.entries(); }
   double entries() const { return entries_; }        // number of entries of L; infinite if L would have too many
-  double operations() const { return operations_; }  // multiplications of the factorisation
-  // Computes L; returns false if S is not positive definite. `values` are in the order of the pattern. Results do not
-  // depend on the number of threads.
+  double operations() const { return operations_; }  // number of multiplications of the factorisation
+  // Computes L; returns false if S is not positive definite. `values` has the entries of S in the order of the pattern.
+  // Results do not depend on the number of threads.
   bool factor(const double* values, const Settings& settings);
   double logdet() const;
-  // Solves for `columns` columns of n numbers: L^-1 P x, P' L'^-1 x, or S^-1 x.
+  // Computes L^-1 P x (first), P' L'^-1 x (second) or S^-1 x (both) for `columns` columns of n numbers.
   enum class Half { first, second, both };
   void solve(double* x, Count columns, Half half, const Settings& settings) const;
-  void multiply(double* x) const;  // Replaces x by P' L x.
-  // The entries of S^-1 in the pattern of S.
+  void multiply(double* x) const;  // replaces x by P' L x
+  // Computes the entries of S^-1 at the positions of the entries of S.
   void invert(double* values, const Settings& settings) const;
-  // The variances of weighted sums of N(0, S^-1), like Posterior::sum_points().
+  // Computes the variances of weighted sums of a vector with distribution N(0, S^-1), like Posterior::sum_points().
   void sums(const PointSets& sets, const double* weights, const Settings& settings, double* to) const;
 
  private:
   using Numbers = std::vector<double>;
-  // The diagonal of a column of L and the entries below it.
+  // A column of L: its diagonal element, and the entries below.
   struct Column {
     const int* row;
     const double* value;
     int length;
   };
-  // Columns first .. end - 1; the rows of their block begin with rows first .. end - 1. `value` is the offset of the
-  // block.
+  // A supernode with columns first .. end - 1. Its rows begin with rows first .. end - 1. `value` is the offset of its
+  // block among the values.
   struct Node {
     int first, end, height;
     Count row, value;
@@ -96,15 +96,15 @@ class SparseCholesky {
 
   int n_;
   LowerTriangle pattern_;
-  std::vector<int> own_start_, own_row_;  // the arrays that pattern_ points to
+  std::vector<int> own_start_, own_row_;  // the arrays to which pattern_ points
   std::vector<int> position_;             // the position of each column in the order of elimination
-  // the upper triangle of P S P', and the positions of its entries in S
+  // the upper triangle of P S P', and the position in S of each of its entries
   std::vector<int> upper_start_, upper_row_, upper_from_;
-  // parents of columns in the elimination tree; numbers of entries of columns
+  // for each column: its parent in the elimination tree, and its number of entries
   std::vector<int> parent_, count_;
   std::vector<Node> nodes_;
   std::vector<int> node_of_, row_;  // the node of each column; the rows of the nodes
-  std::vector<Count> place_;        // the positions of the entries of S in the blocks
+  std::vector<Count> place_;        // the position in the blocks of each entry of S
   Numbers value_;
   double entries_ = 0, operations_ = 0;
 };

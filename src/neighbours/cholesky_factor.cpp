@@ -1,4 +1,4 @@
-// The factor of a sparse matrix by dense blocks, and the results computed from it.
+// The sparse Cholesky factorisation by supernodes, and results computed from the factor.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -15,9 +15,9 @@ using dense::Matrix;
 using dense::Side;
 
 constexpr Count rows_together = 256;
-constexpr double worth_threads = 2e6;  // minimum number of multiplications for several threads
+constexpr double worth_threads = 2e6;  // minimum number of multiplications for which several threads are used
 
-// Calls work(first, count) for each part of some rows.
+// Calls work(first, count) for successive parts of `rows` rows.
 template <class Work> void by_rows(Count rows, double operations, const Settings& settings, const Work& work) {
   const Count units = ceil_div(rows, rows_together);
   const Count workers = operations < worth_threads ? 1 : std::min<Count>(settings.threads, units);
@@ -26,7 +26,7 @@ template <class Work> void by_rows(Count rows, double operations, const Settings
   });
 }
 
-// c = c - a b or c - a b'.
+// Subtracts a b from c or, if `transposed`, a b'.
 void subtract_product(Matrix c, Matrix a, Matrix b, bool transposed, const Settings& settings) {
   const dense::Tiles& tiles = cpu::dense_tiles(settings.isa);
   by_rows(c.rows, double(c.rows) * double(c.columns) * double(a.columns), settings, [&](Count first, Count count) {
@@ -42,8 +42,8 @@ Matrix zeros(std::vector<double>& memory, Count rows, Count columns) {
 
 }  // namespace
 
-// The updates from earlier nodes, whose products are subtracted from later nodes. Each node waits in the list of the
-// node that contains its next row.
+// The nodes whose products must still be subtracted from later nodes. Each node is in a list of the node that contains
+// the next row to be updated.
 struct SparseCholesky::Updates {
   SparseCholesky& of;
   std::vector<int> first, next, done, slot;
@@ -159,7 +159,7 @@ void SparseCholesky::multiply(double* x) const {
   for (int j = 0; j < n_; ++j) x[j] = product[size_t(position_[size_t(j)])];
 }
 
-// Computes the inverse, from the last node to the first (Takahashi et al. 1973).
+// Computes the entries of the inverse in the blocks of L, from the last node to the first (Takahashi et al. 1973).
 SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const {
   Numbers z(value_.size());
   std::vector<int> slot(size_t(n_), 0);
@@ -167,9 +167,9 @@ SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const 
   return z;
 }
 
-// Computes the inverse Z in the block of a node. For the columns J of the node, the rows R below them, M = L[J, J]^-1
-// and Y = L[R, J] M, Z is -Z[R, R] Y in (R, J), and M' M + Y' Z[R, R] Y in (J, J). The blocks of Z contain all pairs of
-// R.
+// Computes the inverse Z in the block of a node. Let J be the columns of the node, R the rows below them, M = L[J,
+// J]^-1 and Y = L[R, J] M. Then Z[R, J] = -Z[R, R] Y, and Z[J, J] = M' M + Y' Z[R, R] Y. All entries of Z[R, R] are in
+// the blocks of later nodes.
 void SparseCholesky::invert_node(const Node& node, std::vector<int>& slot, Numbers& z, const Settings& settings) const {
   const Count width = node.width(), below = node.height - width;
   const int* const under = rows(node) + width;

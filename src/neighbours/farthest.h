@@ -1,5 +1,5 @@
-// The points of a kd-tree with their distances to the points chosen so far, and the farthest point of each node. A
-// newly chosen point is the nearest one for the points of few nodes only.
+// The distance of each point of a k-d tree to the nearest point chosen so far, and the farthest point of each node.
+// When a point is chosen, only few nodes have points that become nearer to a chosen point.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 namespace kernops::neighbours {
 
 struct Farthest {
-  double distance;  // squared distance
-  int point;        // point of the tree
+  double distance;  // squared distance to the nearest chosen point
+  int point;        // index of the point in the tree
 };
 
 template <int D> class FarthestTree {
@@ -20,16 +20,16 @@ template <int D> class FarthestTree {
         distance_(size_t(tree.points.n), HUGE_VAL),
         farthest_(size_t(2 * tree.leaves), Farthest{HUGE_VAL, 0}) {}
 
-  // The farthest point of a node.
+  // Returns the farthest point of a node.
   const Farthest& of(Count node) const { return farthest_[size_t(node)]; }
 
-  // Returns whether point a precedes point b: it is farther away or, at the same distance, in an earlier row.
+  // Returns whether a comes before b: a is farther away or, at the same distance, in an earlier row.
   bool before(const Farthest& a, const Farthest& b) const {
     return a.distance > b.distance ||
            (a.distance == b.distance && tree.row[size_t(a.point)] < tree.row[size_t(b.point)]);
   }
 
-  // Updates the distances in a node and its children after a point is chosen.
+  // Updates the distances in a node and its children after a point was chosen.
   void choose(Count node, const double* chosen) {
     if (tree.is_leaf(node)) return choose_in_leaf(node, chosen);
     for (Count child : {2 * node, 2 * node + 1})

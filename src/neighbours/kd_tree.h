@@ -1,5 +1,5 @@
-// A balanced kd-tree without pointers: nodes are numbered as in a heap, from the root, 1, and the points are sorted
-// such that each node has a contiguous part of them.
+// A balanced k-d tree without pointers. Nodes are numbered as in a heap, from 1, which is the root. The points are
+// sorted such that the points of each node are contiguous.
 #pragma once
 #include <type_traits>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace kernops::neighbours {
 
-// n points of d coordinates, one after another.
+// n points with d coordinates each, one point after another.
 struct Points {
   LargeVector<double> at;
   Count n;
@@ -18,18 +18,18 @@ struct Points {
 };
 
 struct KdTree {
-  // Leaves have about `leaf` points. The points of a leaf are in the order of their rows.
+  // Leaves have about `leaf` points, which are in the order of their rows.
   KdTree(Points unsorted, Count leaf, const Settings& settings);
 
   bool is_leaf(Count node) const { return node >= leaves; }
-  // The range of the points of a node. The nodes of a level have nearly equal numbers of points.
+  // The positions of a node's points, begin .. end - 1. The nodes of a level have nearly equal numbers of points.
   Count begin(Count node) const { return share(node, 0); }
   Count end(Count node) const { return share(node, 1); }
   const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
 
-  Points points;              // sorted
-  LargeVector<int> row;       // the row of each sorted point in the unsorted data
-  Count leaves;               // a power of two
+  Points points;              // in the order of the tree
+  LargeVector<int> row;       // the row of each point in the unsorted data
+  Count leaves;               // number of leaves, a power of two
   int depth;                  // logarithm of the number of leaves
   LargeVector<double> boxes;  // for each node: the minimum of each coordinate, then the maximum
 
@@ -41,8 +41,9 @@ struct KdTree {
   }
 };
 
-// Squared distances for D coordinates or, if D is 0, for d coordinates. The distance to a box is at most the distance
-// to each point in the box; rounding preserves this, because both are sums in the same order.
+// The squared distance of two points, or of a point and a box, for D coordinates or, if D is 0, for d coordinates. The
+// distance to a box is at most the distance to each point in the box, even with rounding, because both are sums in the
+// same order.
 template <int D> double squared_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < (D ? D : d); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
@@ -57,7 +58,7 @@ template <int D> double squared_distance_to_box(const double* a, const double* b
   }
   return sum;
 }
-// The distance between two boxes, a lower bound of the distance between their points.
+// The squared distance of two boxes, a lower bound of the squared distances between their points.
 inline double box_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < d; ++k) {
@@ -67,7 +68,7 @@ inline double box_distance(const double* a, const double* b, int d) {
   return sum;
 }
 
-// Calls work(D) with the number of coordinates, as a constant if it is small.
+// Calls work(D), where D is the number of coordinates as a compile-time constant if it is small, otherwise 0.
 template <class Work> void with_dimension(int d, const Work& work) {
   switch (d) {
     case 1: return work(std::integral_constant<int, 1>());

@@ -1,5 +1,5 @@
-// A `Number` is a single number, or the numbers of some columns in SIMD lanes. The same code serves both, so that the
-// indices and weights of a row are read once for all columns.
+// Templates over `Number` process either one column (a `Number` is then a double) or some columns in SIMD lanes. With
+// lanes, the indices and weights of a row are read only once for all columns.
 #pragma once
 #include <Eigen/Dense>
 #include <type_traits>

@@ -1,7 +1,9 @@
-// The max-min ordering, computed by several threads. Each thread owns regions of space, which are nodes of the tree. A
-// thread chooses the farthest point c of a region as soon as no region within the distance d of c has a point that
-// precedes c: no other region can then change d. The distances of all points only decrease, so the progress of other
-// regions does not matter: sorted by distance, the points are in the order in which one thread would choose them.
+// Computes the max-min ordering by several threads. Space is divided into regions, which are nodes of the k-d tree; a
+// region is processed by one thread at a time. Let c be the farthest point of a region, and d its distance to the
+// nearest chosen point. The thread chooses c if no region closer to c than d has a point that must be chosen before c,
+// because no other region can then change d. The distances of points to the chosen points only decrease. The progress
+// of other regions is therefore irrelevant: sorted by distance, the points are in the order in which a single thread
+// would choose them.
 #include <atomic>
 #include <mutex>
 
@@ -23,13 +25,13 @@ struct Chosen {
 
 struct Region {
   std::vector<Chosen> chosen;
-  std::vector<Count> near;  // regions within `reach`
+  std::vector<Count> near;  // regions within the distance `reach`
   double reach = HUGE_VAL;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::atomic<bool> done{false};
-  std::mutex mutex;          // data that other threads read and write:
-  Farthest known;            // points that will be chosen do not precede this point
-  std::vector<int> arrived;  // points chosen near this region
+  std::mutex mutex;          // the members below are read and written by other threads
+  Farthest known;            // no point that will be chosen comes before this one
+  std::vector<int> arrived;  // points that other regions chose near this region
 };
 
 template <int D> class MaxMin {
@@ -57,14 +59,14 @@ template <int D> class MaxMin {
   Count count() const { return Count(regions_.size()); }
   Count node(Count region) const { return count() + region; }
 
-  // The number of regions, each with some 16,000 points: a power of two.
+  // The number of regions: a power of two, such that a region has about 16,000 points.
   Count region_count() const {
     Count count = 1;
     while (count < 256 && count < tree_.leaves && tree_.points.n > 16384 * count) count *= 2;
     return count;
   }
 
-  // The point that is nearest to the mean.
+  // The point nearest to the mean of all points.
   int central() const {
     const Points& points = tree_.points;
     std::vector<double> mean(size_t(points.d), 0.0);
@@ -78,7 +80,7 @@ template <int D> class MaxMin {
     return nearest.point;
   }
 
-  // Processes one region after another, among the regions that no other thread owns.
+  // Processes regions that no other thread is processing, until all regions are done.
   void choose_all(bool first_thread, const Settings& settings) {
     for (Count cycle = 0; done_ < count() && !stopped_; ++cycle) {
       bool moved = false;
@@ -95,7 +97,7 @@ template <int D> class MaxMin {
     }
   }
 
-  // Chooses points of a region until one must wait for another region; returns whether any point was chosen.
+  // Chooses points of region r until the region must wait for another one; returns whether any point was chosen.
   bool advance(Count r) {
     Region& region = regions_[size_t(r)];
     const size_t before = region.chosen.size();
@@ -106,7 +108,7 @@ template <int D> class MaxMin {
         break;
       }
       const State state = state_of(region, r, next);
-      // the distances to points reported by other regions are now up to date
+      // points that other regions chose may have decreased the distances: these are updated first
       if (state != State::inside && take_arrived(region, r)) continue;
       if (state == State::waits) break;
       choose(region, r, next, state);
@@ -117,8 +119,8 @@ template <int D> class MaxMin {
     return region.chosen.size() > before;
   }
 
-  // inside: no other region is near. beside: all points of near regions come later. waits: a point of a near region
-  // precedes.
+  // How a region depends on others. inside: no other region is near. beside: other regions are near, but all their
+  // remaining points come later. waits: a point of a near region comes first.
   enum class State { inside, beside, waits };
 
   State state_of(Region& region, Count r, const Farthest& next) {
@@ -172,8 +174,8 @@ template <int D> class MaxMin {
     region.known = farthest_.of(node(r));
   }
 
-  // Merges the regions: returns the rows of all points in the order of choice. The points of each region are sorted;
-  // splitters divide all points into parts, each of which one thread sorts.
+  // Merges the regions: returns the rows of all points in the order of choice. The points of each region are already
+  // sorted. Splitters divide the points of all regions into parts, each of which is sorted by one thread.
   std::vector<int> merged(const Settings& settings) {
     const std::vector<Chosen> splitters = splitters_of(settings.threads);
     const Count parts = Count(splitters.size()) + 1;
@@ -196,9 +198,9 @@ template <int D> class MaxMin {
     return rows;
   }
 
-  // Points that divide all points into some parts for each thread.
+  // Selects points that divide all points into several parts for each thread.
   std::vector<Chosen> splitters_of(int threads) const {
-    constexpr size_t samples = 64;  // number of samples from a region
+    constexpr size_t samples = 64;  // number of sampled points of a region
     std::vector<Chosen> some, splitters;
     for (const Region& region : regions_)
       for (size_t k = 1; k <= samples && region.chosen.size() > samples; ++k)

@@ -1,4 +1,4 @@
-// Lists of nearest base points and of nearest earlier new points, merged by distance.
+// Merges the lists of nearest base points and of nearest earlier new points by distance.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,15 @@
 
 namespace kernops::neighbours {
 
-// A matrix in column-major order, whose rows are counted from 1.
+// A column-major matrix whose rows are counted from 1.
 struct Coordinates {
   const double* data;
   Count rows;
   double of(int row, int k) const { return data[k * rows + row - 1]; }
 };
 
-// Merges both lists by distance: returns the positions of the nearest base points and earlier new points. The
-// coordinates are multiplied by `unit` before distances are computed.
+// Merges the two lists of a point by distance, and returns the positions of the nearest points among both. Coordinates
+// are multiplied by `unit` before distances are computed.
 class Merge {
  public:
   Merge(Coordinates base, Coordinates points, int d, const int* order, int m, double unit)

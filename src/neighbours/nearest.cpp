@@ -1,5 +1,5 @@
-// Nearest neighbours by a kd-tree of all points. For searches among earlier points only, each node stores the smallest
-// position of its points, so that a search enters no node in which all points are later.
+// Nearest neighbours by a k-d tree of all points. For searches among earlier points only, each node has the smallest
+// position of its points, so that a search need not enter nodes whose points are all later.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace kernops::neighbours {
 
 namespace {
 
-// The nearest points so far, sorted; initially `most` entries at an infinite distance.
+// The nearest points found so far, sorted by distance; at first, `most` entries with an infinite distance.
 class Nearest {
  public:
   explicit Nearest(int most) : all_(size_t(most)) {}
@@ -44,7 +44,7 @@ template <int D> class Search {
   Search(const KdTree& tree, const Positions& positions, int most)
       : tree_(tree), positions_(positions), nearest_(most) {}
 
-  // Searches the points before `limit`.
+  // Searches among the points with positions before `limit`.
   void run(const double* query, int limit, int* to) {
     query_ = query, limit_ = limit;
     nearest_.clear();
@@ -68,7 +68,8 @@ template <int D> class Search {
     return is_later(node) ? HUGE_VAL : squared_distance_to_box<D>(query_, tree_.box(node), tree_.points.d);
   }
 
-  // Enters a node even if its distance equals the largest one, because its points may have smaller positions.
+  // Enters a node even if its distance equals the largest distance found, because its points may have smaller
+  // positions.
   void enter(Count node, double distance) {
     if (!is_later(node) && distance <= nearest_.worst()) visit(node);
   }
@@ -115,7 +116,7 @@ Positions::Positions(const KdTree& tree, const int* order, const Settings& setti
     least[size_t(node)] = std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
 }
 
-// Queries are processed in the order of the tree, because the cache then contains the nodes of the previous search.
+// Queries are processed in the order of the tree, so that the nodes which the previous search visited are in the cache.
 void find_nearest(const Request& request, int* to) {
   constexpr Count unit = 512;
   const KdTree& tree = request.tree;

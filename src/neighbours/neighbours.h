@@ -1,4 +1,4 @@
-// Points in space: the order of a Vecchia approximation, and nearest neighbours.
+// The ordering of points for Vecchia approximations, and searches for nearest neighbours.
 #pragma once
 #include <memory>
 #include <vector>
@@ -8,40 +8,40 @@
 
 namespace kernops::neighbours {
 
-// Points per leaf of a tree that serves orderings and searches.
+// The number of points per leaf of trees that are used for orderings and searches.
 constexpr Count leaf_size = 8;
 
-// The exact max-min ordering (greedy permutation) of the points of a tree: the first point is the nearest to the mean,
-// and each further point is the one that is farthest from all earlier points. At equal distances, the smaller row comes
-// first; duplicates come last, by row.
+// Computes the exact max-min ordering (greedy permutation) of the points of a tree. The first point is the nearest to
+// the mean, and each further point is the one that is farthest from all earlier points. At equal distances, the point
+// with the smaller row comes first. Duplicates come last, by row.
 std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings);
 
-// The positions of the points of a tree in an order.
+// The position of each point of a tree in an ordering.
 struct Positions {
-  // `order` is the row of each position, from 1; without an order, positions are rows. Throws InputError unless `order`
-  // is a permutation.
+  // `order` has the row of each position, from 1; if it is null, points are ordered by row. Throws InputError unless
+  // `order` is a permutation.
   Positions(const KdTree& tree, const int* order, const Settings& settings);
 
-  LargeVector<int> point;  // position from 0 of each point of the tree
-  LargeVector<int> least;  // smallest position of the points of each node
+  LargeVector<int> point;  // position of each point of the tree, from 0
+  LargeVector<int> least;  // smallest position among the points of each node
 };
 
-// A search for the nearest points of each query in a tree.
+// A search in a tree for the nearest points of each query.
 struct Request {
   const KdTree& tree;
   const Positions& positions;
   const double* queries;  // d coordinates of each query, one query after another
   Count count;
-  const int* limits;  // the result of a query contains only positions below its limit; null: all points
-  const int* places;  // the index of each query's result; null: the order of the queries
+  const int* limits;  // only positions below the limit of a query are searched; null: all points
+  const int* places;  // the index of each query's result; null: results are in the order of the queries
   int most;           // number of points to find
   const Settings& settings;
-  std::shared_ptr<BackendCache>* kept;  // the GPU's copy of the tree
+  std::shared_ptr<BackendCache>* kept;  // a GPU's copy of the tree
 };
 
-// Finds, for each query, the positions from 1 of the `most` nearest points. The nearest point comes first and, at equal
-// distances, the smaller position; the list ends with 0 if there are fewer points. `to` has `most` numbers for each
-// query.
+// Finds the `most` nearest points of each query and writes their positions, from 1, to `to`, which has `most` numbers
+// for each query. The nearest point comes first and, at equal distances, the point with the smaller position. If there
+// are fewer points, the list ends with zeros.
 void find_nearest(const Request& request, int* to);
 
 }  // namespace kernops::neighbours

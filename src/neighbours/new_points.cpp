@@ -8,10 +8,10 @@
 
 namespace kernops::neighbours {
 
-// The factor in the form that variances_of_sums() reads: the rows of the posterior, if any, then the rows of the new
-// points. The variances of few points are exact; for many points they have relative errors of up to some 1e-6, but take
-// half of the time. The number of all points determines the method, so that a part of the points has the same variances
-// as the whole.
+// The factor as variances_of_sums() reads it: the rows of the posterior, if there is one, then the rows of the new
+// points. For few points, variances are exact. For many points, small values are dropped, which halves the time; the
+// relative errors are then up to about 1e-6. The number of all new points decides, so that a part of the points has the
+// same variances as the whole.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {
@@ -41,8 +41,7 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Keeps only the new points among the neighbours, because known base points have no variance. Few neighbours are new
-  // points.
+  // Removes base points from the neighbours: their values are known and have no variance. Few neighbours remain.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);
@@ -89,8 +88,8 @@ bool NewPoints::in_order(const Settings& settings) const {
   return right;
 }
 
-// Predicts columns together, because the neighbours of a point are scattered in memory. The threads share the points if
-// there are few columns, and otherwise the columns.
+// Predicts several columns together, because the neighbours of a point are scattered in memory. With few columns,
+// threads share the points; with many columns, threads share the columns.
 void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
                         const Settings& settings) const {
   const int width = std::min(columns, sum_lanes);
@@ -131,7 +130,7 @@ void NewPoints::variances(const Settings& settings, double* to) const {
   std::vector<int> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), int(first()) + 1);
   const std::vector<double> ones(numbers.size(), 1.0);
-  // sets with common neighbours reach the same points
+  // sets with common neighbours are processed together, because they reach the same points
   variances_of_all_sums(Rows(*this, settings), part_size(), {numbers.data(), count, 1}, ones.data(),
                         alike_together({neighbours, count, m}, settings), settings, to, nullptr);
 }

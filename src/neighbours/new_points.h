@@ -1,6 +1,6 @@
-// New points that follow base points, such as observations. Each new point is a weighted sum of base points and of
-// earlier new points, plus an independent error: a sparse triangular factor of their joint distribution given the base
-// points (Katzfuss, Guinness, Gong and Zilber 2020).
+// New points that follow base points, such as observations, in an ordering. The value of a new point is a weighted sum
+// of the values of base points and earlier new points, plus an independent error. The weights are a sparse triangular
+// factor of the joint distribution of the new points given the base points (Katzfuss, Guinness, Gong and Zilber 2020).
 #pragma once
 #include "neighbours/posterior.h"
 
@@ -12,24 +12,23 @@ struct NewPoints {
   const double *weights, *sd;  // m weights of each new point; the standard deviation of its error
   const int* neighbours;       // m neighbours of each new point, from 1: base points, then new points; 0 for none
   const Posterior* posterior;  // posterior of the base points' values; null if they are known
-  Count total;                 // number of all new points; this object may hold a part of them
+  Count total;                 // number of all new points; this object may contain only a part of them
 
-  // True if each set has base points and earlier new points only.
+  // True if the neighbours of each point are base points or earlier new points.
   bool in_order(const Settings& settings) const;
-  // Computes the values of the new points from the values of the base points and, unless `errors` is null, from errors
-  // in units of sd. Results do not depend on the number of threads.
-  // Results do not depend on the number of threads.
+  // Computes the values of the new points from the values of the base points and, unless `errors` is null, from the
+  // errors, which are given in units of sd. Results do not depend on the number of threads.
   void predict(const double* at_base, const double* errors, int columns, double* to, const Settings& settings) const;
-  // The variances of all new points.
+  // Computes the variances of all new points.
   void variances(const Settings& settings, double* to) const;
-  // The variances of weighted sums of new points, which are numbered from 1. With `parts`, each sum has a column of
-  // part_size() zeros in `parts`, which receives a column whose inner products are the covariances of sums.
+  // Computes the variances of weighted sums of new points, which are numbered from 1. Unless `parts` is null, it has a
+  // column of part_size() zeros for each sum; the inner product of two columns becomes the covariance of two sums.
   void sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to, double* parts) const;
   Count part_size() const { return first() + count; }
 
  private:
   struct Rows;
-  // The first row of the new points in the factor.
+  // The row of the first new point in the factor.
   Count first() const { return posterior ? base : 0; }
 };
 

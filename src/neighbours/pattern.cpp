@@ -1,5 +1,5 @@
-// Each unit of queries has separate sums, which are added in order, so that results do not depend on the number of
-// threads.
+// Second-order sums of point patterns. The sums of each unit of queries are computed separately and then added in
+// order, so that results do not depend on the number of threads.
 #include "neighbours/pattern.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 constexpr double quarter_turn = 1.5707963267948966;
 constexpr double largest_weight = 100;
 
-// The sides of the rectangle relative to a point: side s is at distance[s] and covers the angles from -before[s] to
-// after[s] around its normal. The order of sides is that of a walk around the rectangle.
+// The sides of the rectangle as seen from a point. Side s is at distance[s], and extends from the angle -before[s] to
+// the angle after[s] around its normal. The sides are in the order of a walk around the rectangle.
 struct Sides {
   double nearest, distance[4], before[4], after[4];
 };
@@ -31,7 +31,8 @@ Sides sides_of(const double* p, const Rectangle& window) {
   return sides;
 }
 
-// The inverse of the share of the circle of radius d around the point that lies in the rectangle.
+// The weight of Ripley's isotropic edge correction: 1 / the share of the circle with radius d around the point that
+// lies in the rectangle.
 double isotropic_weight(const Sides& sides, double d) {
   if (d <= sides.nearest) return 1;
   double outside = 0;
@@ -44,14 +45,15 @@ double isotropic_weight(const Sides& sides, double d) {
   return part * largest_weight > 1 ? 1 / part : largest_weight;
 }
 
-// The inverse of the share of the rectangle that lies in the rectangle shifted by the difference of both points.
+// The weight of the translation edge correction: 1 / the share of the rectangle that is also in the rectangle shifted
+// by the difference of the two points.
 double translation_weight(const double* a, const double* b, const Rectangle& window) {
   double part = 1;
   for (int k = 0; k < 2; ++k) part *= 1 - std::abs(a[k] - b[k]) / (window.high[k] - window.low[k]);
   return part * largest_weight > 1 ? 1 / part : largest_weight;
 }
 
-// Adds the weight of a pair to the sums for all r that include the pair.
+// Adds the weight of a pair to the sums for all radii r[k] to which the pair contributes.
 class Accumulator {
  public:
   Accumulator(const PatternRequest& request, double* sums)
@@ -72,7 +74,7 @@ class Accumulator {
   }
 
  private:
-  // The first k with r[k] >= value; found without a search if r has equal steps.
+  // Returns the first k with r[k] >= value; if the steps of r are equal, k is computed without a search.
   size_t first_from(double value) const {
     const size_t last = r_.size();
     size_t k = value > 0 ? std::min(size_t(value * scale_), last - 1) : 0;
@@ -86,8 +88,8 @@ class Accumulator {
   double* const sums_;
 };
 
-// Adds the pairs of one query with all points of the tree. If the query is a point of the tree, only later points are
-// visited, and each pair counts for both orders.
+// Adds the pairs of one query with all points of the tree. If the query is itself a point of the tree, only later
+// points are visited, and each pair is added for both orders.
 void add_pairs(const PatternRequest& request, const Ball<2>& ball, const std::vector<Sides>& sides, Count query,
                Accumulator& sums) {
   const bool within_points = !request.queries;

@@ -1,4 +1,4 @@
-// Second-order sums of a pattern of points in a rectangle of the plane.
+// Second-order sums of a point pattern in a rectangle of the plane.
 #pragma once
 #include <vector>
 
@@ -12,7 +12,7 @@ struct Rectangle {
   double low[2], high[2];
 };
 
-// Pairs of a query and a point of the tree. `queries` are `count` points, one after another. Without `queries`, the
+// The pairs of a query and a point of the tree. `queries` has `count` points, one after another. If it is null, the
 // points of the tree are the queries, and no point is paired with itself.
 struct PatternRequest {
   const KdTree& tree;
@@ -24,8 +24,8 @@ struct PatternRequest {
   double bandwidth;  // half the width of Epanechnikov's kernel; 0 for cumulative sums
 };
 
-// The sum of the weights of the pairs at distance at most r[k], or with a bandwidth the sum of their weights times the
-// kernel at r[k] minus the distance.
+// Computes a sum for each r[k]. Without a bandwidth, this is the sum of the weights of the pairs with a distance of at
+// most r[k]; with a bandwidth, it is the sum of the weights times the kernel at (r[k] - distance).
 std::vector<double> pattern_sums(const PatternRequest& request, const Settings& settings);
 
 }  // namespace kernops::neighbours

@@ -14,7 +14,7 @@ namespace kernops::neighbours {
 
 namespace {
 
-constexpr Count unit = 256;  // rows
+constexpr Count unit = 256;  // number of rows of a unit of work
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void Posterior::find_entries_of_effects() {
   for (Count i = 0; effects_.count && i < n_; ++i)
     for (int t = effects_.start[size_t(i)]; t < effects_.start[size_t(i + 1)]; ++t)
       effect_place_[size_t(t)] = int(place_of(i, effects_.column[size_t(t)]));
-  within_place_.assign(effects_.within_row.size(), -1);  // no position for the diagonal
+  within_place_.assign(effects_.within_row.size(), -1);  // entries of the diagonal have no position
   for (int e = 0; e < effects_.count; ++e)
     for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
       within_place_[size_t(t)] = int(place_of(effects_.within_row[size_t(t)], e));
@@ -78,7 +78,7 @@ void Posterior::invert_within(double* to) const {
   }
 }
 
-// Finds the later points of each column by a counting sort.
+// Finds the later points of each column of the pattern by a counting sort.
 void Posterior::find_later() {
   later_start_.assign(size_t(n_) + 1, 0), later_.resize(column_.size()), later_at_.resize(column_.size());
   for (const int j : column_) ++later_start_[size_t(j) + 1];

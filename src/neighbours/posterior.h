@@ -1,12 +1,14 @@
-// The posterior precision of a field: Q + D, where Q = U' U is the precision of its Vecchia approximation and D the
-// diagonal precision of its observations. Its Cholesky factor, from the last point to the first, is nearly as sparse as
-// Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss 2021).
+// The posterior precision of a spatial field: Q + D, where Q = U' U is the precision of the field's Vecchia
+// approximation, and D is the diagonal precision of the observations. Its Cholesky factor, eliminated from the last
+// point to the first, is nearly as sparse as Q, so it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021,
+// section 4; Zilber and Katzfuss 2021).
 //
 // The first points may be coefficients of effects. Each other point is observed together with some effects, so that D
-// has entries in the rows of points and columns of effects, and among effects. The last `head_` rows to be eliminated
-// (the head) belong to the effects; if the first points are farther apart than the observations of an effect, the head
-// also contains these points. The Schur complement of the head has a sparse Cholesky factor without dropped entries.
-// Effects that are observed with every point form the border of the matrix, behind all points: see neighbours/border.h.
+// also has entries for pairs of a point and an effect, and for pairs of effects. The last `head_` rows that are
+// eliminated are called the head. They belong to the effects and, if the first points are farther apart than the
+// observations of an effect, also to these points. The Schur complement of the head has a sparse Cholesky factor
+// without dropped entries. Effects that are observed with every point are the border of the matrix, after all points:
+// see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -19,21 +21,20 @@
 
 namespace kernops::neighbours {
 
-// The coefficients of conjugate gradients, from which R computes Lanczos' tridiagonal matrix
-// (R/solve_lanczos.R).
+// The coefficients of conjugate gradients, from which R computes Lanczos' tridiagonal matrix (R/solve_lanczos.R).
 struct LanczosRun {
   std::vector<double> step, ratio;
 };
 
 // The first `count` points are effects. Point i is observed with the effects column[start[i]] .. column[start[i + 1] -
-// 1], in ascending order. The pairs of effects that are observed together form a lower triangle, whose column j has the
-// rows from within_row[within_start[j]] on.
+// 1], in ascending order. The pairs of effects that are observed together are stored as a lower triangle: column j has
+// the rows from within_row[within_start[j]] on.
 struct ObservedEffects {
   Count count = 0;
   std::vector<int> start, column, within_start, within_row;
 };
 
-// Limits of the entries among effects, and of the operations of their factor; larger models are refused.
+// Limits of the number of entries for effects, and of the operations of their factor; larger models are rejected.
 constexpr double most_effect_entries = 3e7, most_effect_operations = 3e11;
 
 struct TooManyEffects : InputError {
@@ -42,11 +43,11 @@ struct TooManyEffects : InputError {
 
 class Posterior {
  public:
-  // The rows of L as variances_of_sums() reads them; the effects are in the reverse order of their elimination.
+  // The rows of L, as variances_of_sums() reads them. The effects are in the reverse order of their elimination.
   struct Rows {
     const Posterior& of;
     double nothing = 1e-18;  // see variances_of_sums()
-    // The row of a point; new points of the user follow.
+    // The row of a point; the user's new points come after the points of the posterior.
     size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
     double variance(size_t i) const {
       if (i < border()) return 1 / (of.border_.pivot(i) * of.border_.pivot(i));
@@ -78,77 +79,80 @@ class Posterior {
   };
 
   using Numbers = std::vector<double>;
-  // Creates the posterior of each point given its neighbours. The pattern of the factor also contains all pairs of the
-  // points of a `wide` set, so that fewer entries are dropped. `dense` has the ascending numbers, among all effects
-  // from 0, of the effects of the border. Results do not depend on the number of threads.
+  // Creates the posterior of points, given the neighbours of each point. The pattern of the factor also contains all
+  // pairs of the points of each `wide` set, so that fewer entries are dropped. `dense` has the ascending numbers,
+  // counted among all effects from 0, of the effects of the border. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const std::vector<int>& dense,
             const Settings& settings);
 
   Count points() const { return n_; }
-  Count length() const { return n_ + border_.width; }  // length of vectors
-  // The position in vectors of element `point` of the user's vectors, which have all effects before the points.
+  Count length() const { return n_ + border_.width; }  // length of vectors, including the border
+  // Returns the position in a vector of element `point` of a user's vector; a user's vector has all effects before the
+  // points.
   size_t inner(size_t point) const;
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
   void fill(const double* weights, const double* sd, const Settings& settings);  // sets Q
-  // Sets the entries of D beside its diagonal: entries of points with the effects that are observed with them, and
-  // entries of pairs of effects, in the order of within_row.
+  // Sets the off-diagonal entries of D: `across` has those of points and the effects that are observed with them, and
+  // `within` those of pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
   void observe_border(const Observations& observed);
   const Border& border() const { return border_; }
   Count observed_within() const { return Count(effects_.within_row.size()); }
   // Writes the entries of the inverse for the pairs of effects in within_row.
   void invert_within(double* to) const;
-  // Computes L of Q + D = L L'; returns whether all pivots are positive.
+  // Computes the factor L with Q + D = L L'; returns whether all pivots are positive.
   bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
-  // Replaces the starting value x by (Q + D)^-1 b, by conjugate gradients with the latest factor as the preconditioner;
-  // returns the number of steps.
+  // Replaces the starting value x by (Q + D)^-1 b, using conjugate gradients with the factor that was computed last as
+  // the preconditioner; returns the number of steps.
   int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
             LanczosRun* run = nullptr) const;
-  // Solves for a few columns b and x, up to columns_together(); each column ends after its own number of steps.
+  // Solves for several columns of b and x, at most columns_together(). Each column has its own number of steps.
   void solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
                      const Settings& settings, int* steps) const;
   Count columns_together() const;
-  // Compute (Q + D) x, and (L L')^-1 b for the latest factor, for several columns.
+  // For several columns, multiply() computes (Q + D) x, and solve_by_factor() computes (L L')^-1 b for the factor that
+  // was computed last.
   void multiply(const double* diagonal, const double* x, double* y, Count columns, const Settings& settings) const;
   void solve_by_factor(const double* b, double* x, Count columns, const Settings& settings) const;
-  void multiply_by_factor(double* x, const Settings& settings) const;  // replaces x by L x for the latest factor L L'
-  // The derivative of logdet() with respect to the entries of Q + D: the inverse of Q + D if the factor is exact.
+  void multiply_by_factor(double* x, const Settings& settings) const;  // x := L x for the last factor L L'
+  // Computes the derivatives of logdet() with respect to the entries of Q + D; these are the entries of the inverse of
+  // Q + D if the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // The variance of point i plus effects times values; `column` has the user's numbers of effects, from 1.
+  // Returns the variance of point i plus effects times values; `column` has the user's numbers of the effects, from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
-  Rows rows() const { return {*this}; }  // rows of the latest factor
-  // Computes the variances of weighted sums of the points of sets by the factor, ignoring shares of a variance below
-  // `nothing`. `parts`, if present, has a column of zeros for each sum, with a number for each point; it receives
-  // columns whose inner products are the covariances of the sums.
+  Rows rows() const { return {*this}; }  // of the factor that was computed last
+  // Computes the variances of weighted sums of points, one sum per set, by the factor. Contributions to a variance
+  // below `nothing` are ignored. Unless `parts` is null, it has a column of zeros for each sum, with a number for each
+  // point; the inner product of two columns becomes the covariance of two sums.
   void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
   // Computes the derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2 with respect to the weights and to the
-  // logarithms of sd, where q_s are the contrasts of points and their neighbours, and M = f f' - (g f' + f g') / 2 +
-  // inverse.
+  // logarithms of sd. q_s is the contrast of a point and its neighbours, and M = f f' - (g f' + f g') / 2 + inverse.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
-  // The memory in use after fill() and factor(): for the pairs of sets, the entries of the pattern, and the neighbours.
+  // The bytes in use after fill() and factor(): of the pairs of sets, the entries of the pattern, and the neighbours.
   double bytes() const {
     return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
            24.0 * double(n_ * border_.width);
   }
 
  private:
-  // Number of pairs of a point and its neighbours; the point itself is the last member.
+  // The number of pairs among a point and its neighbours; the point itself is the last member.
   Count pairs() const { return before(m_ + 1); }
   static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of earlier slots
   int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
-  // Calls each(set, slot) for the sets that contain point i.
+  // Calls each(set, slot) for each set that contains point i, in slot `slot`.
   template <class Each> void each_set(Count i, const Each& each) const {
     each(i, m_);
     for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
       each(set_entry_[size_t(k)] / m_, set_entry_[size_t(k)] % m_);
   }
-  // Waits for the rows on which row i depends: after(row) for rows_in_order() from the first row, or from the last one.
+  // Waits for the rows on which row i depends, where `after` comes from rows_in_order(): wait_for_earlier() if rows are
+  // processed from the first to the last, and wait_for_later() if they are processed from the last to the first.
   template <class After> void wait_for_earlier(Count i, const After& after) const {
     Count k = start_[size_t(i + 1)];
     while (k > start_[size_t(i)] && after(column_[size_t(k - 1)])) --k;
@@ -157,10 +161,10 @@ class Posterior {
     Count t = later_start_[size_t(i)];
     while (t < later_start_[size_t(i + 1)] && after(n_ - 1 - later_[size_t(t)])) ++t;
   }
-  // Differentiates one set, writes its contrast to q and the product M q to `product`.
+  // Differentiates the term of one set; writes the contrast of the set to q, and M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
-  // Defined in neighbours/posterior_pattern.cpp.
+  // The following are defined in neighbours/posterior_pattern.cpp.
   struct Pattern;
   void find_pattern(const PointSets& wide, const Settings& settings);
   std::vector<std::vector<int>> rows_of_sets(const PointSets& wide, const Settings& settings);
@@ -172,11 +176,11 @@ class Posterior {
   void find_entries_of_effects();
   struct OpenRow;
   std::vector<OpenRow> open_rows(const Settings& settings) const;
-  // Computes row i of the factor from the rows of later points; returns whether its pivot is positive.
+  // Computes row i of the factor from the rows of later points; returns whether the pivot is positive.
   bool eliminate(Count i, double diagonal, OpenRow& row);
   void invert_head(const Settings& settings);
-  // Passes on the entries of the head in the order of its factor: calls diagonal(e), and below(at) for positions in the
-  // pattern.
+  // Visits the entries of the head in the order of its sparse factor: calls diagonal(e) for a diagonal element, and
+  // below(at) for an entry at position `at` of the pattern.
   template <class Diagonal, class Below> void each_of_head(const Diagonal& diagonal, const Below& below) const {
     for (Count e = 0; e < head_; ++e) {
       diagonal(e);
@@ -187,7 +191,7 @@ class Posterior {
   Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
   Count place_of(Count i, int effect) const;  // position in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
-  // A `Number` is a single number, or the numbers of some columns in SIMD lanes: see neighbours/lanes.h.
+  // A `Number` is a double, or the numbers of some columns in SIMD lanes: see neighbours/lanes.h.
   template <class Number>
   void times(const double* diagonal, const Number* x, Number* y, const Settings& settings) const;
   template <class Number>
@@ -195,7 +199,7 @@ class Posterior {
                int* steps, LanczosRun* run) const;
   void add_effects(const double* x, double* y) const;
   double covariance(Count i, int effect) const;  // entry of the inverse; 0 outside of the pattern
-  // Defined in neighbours/posterior_border.cpp.
+  // The following are defined in neighbours/posterior_border.cpp.
   void place_effects(const std::vector<int>& dense);
   bool factor_border(const Settings& settings);
   void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;
@@ -216,16 +220,17 @@ class Posterior {
   std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
   std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
   std::vector<int> neighbour_, slot_;             // sorted neighbours; the slot of each in its set
-  // U: rows, and columns as in neighbours/sparse_inverse.h.
+  // The sparse factor U by rows, and by columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;
   std::vector<int> place_;  // position in the pattern of each pair of a set
-  // The pattern: the earlier points of each row, the later points of each column, and the positions of the later points
-  // in their rows.
-  std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first point behind the head
+  // The pattern: the earlier points of each row, the later points of each column, and, for each later point, the
+  // position of the entry in its row.
+  std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first later point that is not in the head
   std::vector<int> column_, later_, later_at_;
   Numbers entry_, diagonal_;  // entries and diagonal of Q
-  // rows of L, with columns times pivots; pivots; columns of L, divided by the pivots of their rows
+  // rows of L, whose columns are multiplied by the pivots; the pivots; columns of L, divided by the pivots of their
+  // rows
   Numbers factor_, pivot_, later_factor_;
   Numbers inverse_, inverse_diagonal_;
 };

@@ -1,4 +1,4 @@
-// The border of a posterior precision: results for the coefficients that are observed with every point.
+// The border of a posterior precision: computations for the coefficients that are observed with every point.
 #include <Eigen/Cholesky>
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace {
 
 using Matrix = Border::Matrix;
 
-constexpr Count together = 1024;  // number of columns of a product
+constexpr Count together = 1024;  // number of columns that a product adds at a time
 
-// Calls work(first, count, part) for parts of some columns.
+// Calls work(first, count, part) for successive parts of `columns` columns.
 template <class Work> void by_columns(Count columns, const Settings& settings, const Work& work) {
   const Count parts = ceil_div(columns, together);
   parallel_for(parts, std::max<Count>(1, std::min<Count>(settings.threads, parts)), settings, [&](Count part, Count) {
@@ -21,7 +21,8 @@ template <class Work> void by_columns(Count columns, const Settings& settings, c
   });
 }
 
-// The sum of product(first, count) over all parts; the number of parts does not depend on the number of threads.
+// Returns the sum of product(first, count) over the parts of the columns. The number of parts does not depend on the
+// number of threads.
 template <class Product> Matrix sum_of_products(Count columns, const Settings& settings, const Product& product) {
   std::vector<Matrix> parts(static_cast<size_t>(ceil_div(columns, together)));
   by_columns(columns, settings, [&](Count first, Count count, size_t part) { parts[part] = product(first, count); });
@@ -36,7 +37,7 @@ size_t Posterior::inner(size_t point) const {
   return point < effects ? size_t(effect_position_[point]) : point - size_t(border_.width);
 }
 
-// Places the effects of the border behind all points.
+// Places the effects of the border after all points.
 void Posterior::place_effects(const std::vector<int>& dense) {
   border_.width = Count(dense.size());
   effect_position_.resize(size_t(effects_.count) + dense.size());
@@ -68,7 +69,7 @@ void Posterior::observe_border(const Observations& observed) {
   }
 }
 
-// Factorises the border; returns false if the matrix is not positive definite.
+// Factorises the border; returns false if the whole matrix is not positive definite.
 bool Posterior::factor_border(const Settings& settings) {
   if (!border_.width) return true;
   Matrix& x = border_.factor = border_.across;
@@ -93,7 +94,7 @@ bool Posterior::factor_border(const Settings& settings) {
   return root.info() == Eigen::Success && border_.root.allFinite();
 }
 
-// Solves for the columns of the head.
+// Solves with a half of the head's factor for columns x.
 void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings& settings) const {
   if (!head_) return;
   Matrix head = x.leftCols(head_).transpose();
@@ -101,8 +102,8 @@ void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings&
   x.leftCols(head_) = head.transpose();
 }
 
-// Computes the border of the inverse: for points, the columns -L'^-1 X (C C')^-1; for the head, the changes of all
-// entries.
+// Computes the rows of the border in the inverse. For points, these are the columns -L'^-1 X (C C')^-1. Also adds the
+// border's contribution to the entries of the inverse that belong to the head.
 void Posterior::invert_border(const Settings& settings) {
   if (!border_.width) return;
   Matrix& k = border_.inverse = -border_.factor;
@@ -125,7 +126,7 @@ void Posterior::invert_border(const Settings& settings) {
   });
 }
 
-// Adds the contribution of the border to the sums of row i in Posterior::invert(); returns its contribution to the
+// Adds the contribution of the border to the sums of row i in Posterior::invert(), and returns its contribution to the
 // variance of the point.
 double Posterior::invert_row_beside(Count i, double* sum) const {
   if (!border_.width) return 0;
@@ -143,8 +144,8 @@ void Posterior::add_border(const double* x, double* y) const {
   Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
 }
 
-// Computes the solution for the border from L^-1 r of the points, and replaces x of the points by the remainder of L^-1
-// r.
+// One step of applying the preconditioner. x of the points holds L^-1 r; computes the solution for the border from it,
+// and subtracts the border's contribution from x of the points.
 void Posterior::precondition_border(const double* r, double* x) const {
   if (!border_.width) return;
   Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);
@@ -156,8 +157,8 @@ void Posterior::precondition_border(const double* r, double* x) const {
   points.noalias() -= border_.factor.transpose() * border;
 }
 
-// Computes the rows of the border in a product with the factor, from the numbers z of the points in units of their
-// columns.
+// Multiplies the rows of the border in the factor by x. `z` has the numbers of the points, scaled like the columns of
+// L.
 void Posterior::multiply_by_border(const Numbers& z, double* x) const {
   if (!border_.width) return;
   Eigen::VectorXd scaled = Eigen::Map<const Eigen::VectorXd>(z.data(), n_);
@@ -168,7 +169,7 @@ void Posterior::multiply_by_border(const Numbers& z, double* x) const {
 
 double Posterior::logdet_border() const { return border_.width ? 2 * border_.root.diagonal().array().log().sum() : 0; }
 
-// The variance of point i plus effects `column` times values; both are counted from 0.
+// The variance of point `point` plus the effects `column` times values; effects and points are counted from 0.
 double Posterior::variance_of_sum(Count point, const int* column, const double* value, Count each) const {
   double sum = inverse_diagonal_[size_t(point)];
   Eigen::VectorXd dense = Eigen::VectorXd::Zero(border_.width), along = dense;

@@ -1,4 +1,4 @@
-// The factor of a posterior precision and its inverse.
+// The factorisation of a posterior precision, and the entries of the inverse.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,8 @@
 
 namespace kernops::neighbours {
 
-// A row during its computation: the slot of each of its points, from 1, and the values. Other points have slot 0.
+// A row while it is computed: the slot of each point in the row, from 1, and the values of the slots. Points that are
+// not in the row have slot 0.
 struct Posterior::OpenRow {
   OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
   void open(const int* column, Count length) {
@@ -27,7 +28,7 @@ std::vector<Posterior::OpenRow> Posterior::open_rows(const Settings& settings) c
   return std::vector<OpenRow>(size_t(row_workers(n_, settings)), OpenRow(n_, longest));
 }
 
-// Incomplete factorisation: eliminates points from the last one and drops fill-in outside the pattern.
+// Computes the incomplete factor: eliminates points from the last to the first, and drops fill-in outside the pattern.
 bool Posterior::factor(const double* diagonal, const Settings& settings) {
   factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
   std::vector<OpenRow> rows = open_rows(settings);
@@ -48,7 +49,7 @@ bool Posterior::factor(const double* diagonal, const Settings& settings) {
   return within_->factor(within.data(), settings) && factor_border(settings);
 }
 
-// Eliminates row i. For the head, computes the rows of the Schur complement.
+// Eliminates row i. For rows of the head, only computes the entries of the Schur complement.
 bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
   const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
   row.open(column_.data() + begin, length);
@@ -72,7 +73,8 @@ double Posterior::logdet() const {
   return sum;
 }
 
-// Computes the entries of the inverse in the pattern, from the first point on (Takahashi et al. 1973).
+// Computes the entries of the inverse that are in the pattern, from the first point to the last (Takahashi et al.
+// 1973).
 void Posterior::invert(const Settings& settings) {
   inverse_.resize(column_.size());
   std::vector<OpenRow> rows = open_rows(settings);

@@ -1,4 +1,4 @@
-// The pattern of a posterior precision and of its factor.
+// Computes the sparsity pattern of a posterior precision and of its factor.
 #include <algorithm>
 #include <atomic>
 #include <climits>
@@ -14,22 +14,22 @@ namespace kernops::neighbours {
 
 namespace {
 
-constexpr Count unit = 256;  // rows
+constexpr Count unit = 256;  // number of rows of a unit of work
 
-// Up to this number of effects, a dense factor of the effects takes no longer than the elimination of the points.
+// Up to this number of effects, factorising a dense matrix of the effects takes no longer than eliminating the points.
 constexpr Count few_effects = 400;
 
-// Operations per point, about as many as the elimination of the points after the head takes: a factor of the head
-// within this limit is accepted without a comparison.
+// If factorising the head takes at most this number of operations per point, about as many as eliminating the points
+// after the head, the head is accepted without comparing it with another one.
 constexpr double few_operations = 2000;
 
-// Up to this number of effects, the factor is preferred if the observations of each effect are scattered, because its
-// error is smaller than the error of an estimate.
+// Up to this number of effects whose observations are scattered, a factor is preferred to an estimate, because its
+// error is smaller.
 constexpr Count few_scattered_effects = 1000;
 
 using Lists = std::vector<std::vector<int>>;
 
-// The pattern of a symmetric matrix from the earlier columns of its rows.
+// Computes the pattern of a sparse Cholesky factor from the earlier columns of each row of a symmetric matrix.
 std::unique_ptr<SparseCholesky> factor_of_rows(const Lists& rows) {
   std::vector<int> start(rows.size() + 1, 0);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -45,7 +45,7 @@ std::unique_ptr<SparseCholesky> factor_of_rows(const Lists& rows) {
   return std::make_unique<SparseCholesky>(LowerTriangle{int(rows.size()), start.data(), row.data()});
 }
 
-// The first column of each row from `from` on; `columns` has the rows of a unit one after another, up to `end`.
+// Returns a pointer to the columns of each row, from row `from` on. `columns` has the rows of a unit one after another.
 std::vector<const int*> first_columns(const Lists& columns, const std::vector<Count>& length, Count from) {
   std::vector<const int*> first(length.size());
   for (Count i = from; i < Count(length.size()); ++i) {
@@ -57,8 +57,8 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
 
 }  // namespace
 
-// The rows of the head and of the points after the head, one unit of rows after another. The factor of the head is
-// kept, unless it has too many entries.
+// A pattern: the rows of the head, and the rows of the points after it, stored by units of rows; and the factor of the
+// head, unless it has too many entries.
 struct Posterior::Pattern {
   Count head;
   std::vector<Count> length;
@@ -67,8 +67,8 @@ struct Posterior::Pattern {
   bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
 };
 
-// The rows of points: a row contains the earlier points of all sets that contain its point, including wide sets, and
-// the effects that are observed with points of these sets.
+// Computes the rows of points. The row of a point contains the earlier points of all sets that contain the point,
+// including the wide sets, and the effects that are observed with points of these sets.
 std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
   Numbers wide_start(size_t(n_) + 1);
   std::vector<int> wide_entry(size_t(wide.count * wide.m));
@@ -132,7 +132,7 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
   });
 }
 
-// Returns whether hardly any neighbours are observed with the same effect.
+// Returns whether few neighbours are observed with the same effect.
 bool Posterior::are_scattered() const {
   if (effects_.count <= few_scattered_effects || n_ < 2 * effects_.count) return false;
   const int* const column = effects_.column.data();
@@ -148,9 +148,10 @@ bool Posterior::are_scattered() const {
   return 50 * common < pairs;
 }
 
-// Chooses the pattern with the lowest cost. If points are farther apart than the observations of an effect, they are
-// near many effects: eliminated before the effects, they would fill the entries of all pairs of effects. If effects are
-// in clusters, there are as many such points as effects.
+// Chooses the pattern whose head takes fewer operations. If the first points are farther apart than the observations of
+// an effect, they are near many effects. If they were eliminated before the effects, they would fill the entries of all
+// pairs of effects, so a head that contains these points is tried, too. If effects are clustered in space, about as
+// many points as effects are affected.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();
@@ -163,10 +164,10 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
   return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
-// Computes the pattern for a given size of the head. Because of fill-in, the row of a point after the head also
-// contains the effects in the rows of later points that contain this point. Without these effects, the incomplete
-// factor of 15,000 points and 1,500 effects has a negative pivot, and the log-likelihood of 2,000 points and 200
-// effects is wrong by 1.2; with them, by less than 0.002.
+// Computes the pattern for a given size of the head. The row of a point i after the head also contains the effects of
+// the rows of later points that contain i, because fill-in occurs there. Without these effects, the incomplete factor
+// of 15,000 points and 1,500 effects has a negative pivot, and the log-likelihood of 2,000 points and 200 effects is
+// wrong by 1.2; with them, it is wrong by less than 0.002.
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
   const std::vector<Count> length(start_.begin() + 1, start_.end());
   const std::vector<const int*> first = first_columns(columns, length, effects_.count);
@@ -197,9 +198,9 @@ Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head
   return pattern;
 }
 
-// Finds the rows of the head. A row contains the points of the head that have an entry in Q + D, and the points of the
-// head that occur together with the row's point in the row of a point after the head; such rows begin with their points
-// of the head.
+// Finds the rows of the head. The row of a point in the head contains the points of the head that have an entry in Q +
+// D. It also contains the points of the head that occur together with this point in the row of a point after the head.
+// Each row of a point after the head begins with its points in the head.
 void Posterior::find_rows_of_head(Pattern& pattern, const Settings& settings) const {
   const Count head = pattern.head;
   Lists rows(static_cast<size_t>(head)), rows_with(rows.size());

@@ -1,6 +1,5 @@
-// Products with a posterior precision and with its factor. Without effects, several columns are multiplied together,
-// see
-// neighbours/lanes.h.
+// Products with a posterior precision and with its factor. If there are no effects, several columns are multiplied
+// together, see neighbours/lanes.h.
 #include <cmath>
 
 #include "neighbours/lanes.h"
@@ -11,7 +10,7 @@ namespace kernops::neighbours {
 
 namespace {
 
-constexpr Count unit = 2048;  // rows
+constexpr Count unit = 2048;  // number of rows of a unit of work
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Solutions of a posterior precision by conjugate gradients, for one column or for some columns together.
+// Solves linear systems with a posterior precision by conjugate gradients, for one column or for several columns
+// together.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +16,8 @@ template <class Number> Number dot(const std::vector<Number>& a, const std::vect
   return sum;
 }
 
-// Stores the number of steps of the lanes whose residuals are small enough; returns whether all lanes have ended.
+// Stores the number of steps of the lanes whose residuals have become small enough; returns whether all lanes have
+// ended.
 template <class Number> bool end_lanes(Number size, Number enough, int step, int most, int* steps) {
   bool ended = true;
   for (int lane = 0; lane < width<Number>; ++lane) {
@@ -25,14 +27,14 @@ template <class Number> bool end_lanes(Number size, Number enough, int step, int
   return ended;
 }
 
-// Sets the lanes that have ended to 0.
+// Sets x to 0 in the lanes that have ended.
 template <class Number> Number of_open_lanes(Number x, const int* steps) {
   for (int lane = 0; lane < width<Number>; ++lane)
     if (steps[lane] >= 0) lanes_of(x)[lane] = 0;
   return x;
 }
 
-// Converts some columns of n numbers to lanes, and back.
+// Converts several columns of n numbers to lanes; the next function converts lanes to columns.
 std::vector<Lanes> to_lanes(const double* x, Count n, Count columns) {
   std::vector<Lanes> to(size_t(n), Lanes::Zero());
   for (Count c = 0; c < columns; ++c)
@@ -46,7 +48,7 @@ void from_lanes(const std::vector<Lanes>& from, Count columns, double* x) {
     for (Count i = 0; i < n; ++i) x[c * n + i] = from[size_t(i)][c];
 }
 
-// Calls apply(from, to) for the columns x, and stores the results in y.
+// Converts the columns x to lanes, calls apply(from, to), and stores the results in the columns y.
 template <class Apply> void in_lanes(const double* x, double* y, Count n, Count columns, const Apply& apply) {
   if (columns == 1) return apply(x, y);
   const std::vector<Lanes> from = to_lanes(x, n, columns);
@@ -57,7 +59,8 @@ template <class Apply> void in_lanes(const double* x, double* y, Count n, Count 
 
 }  // namespace
 
-// Lanes do not change any more once their residuals are small enough, so that results do not depend on other lanes.
+// Conjugate gradients. A lane does not change after its residual has become small enough, so that the result of a
+// column does not depend on the other lanes.
 template <class Number>
 void Posterior::iterate(const double* diagonal, const Number* b, Number* x, double tol, int most,
                         const Settings& settings, int* steps, LanczosRun* run) const {

@@ -1,5 +1,6 @@
-// Back substitution of weighted sums of a few points with a sparse triangular factor, whose rows contain earlier points
-// only. A sum has weights at few points and reaches few others, so that each substitution visits only these points.
+// Variances of weighted sums of a few points, by back substitution with a sparse triangular factor whose rows contain
+// earlier points only. A sum has weights at few points and reaches few other points through the factor; the
+// substitution visits only these points.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,15 +13,15 @@
 
 namespace kernops::neighbours {
 
-// Sets of points: m numbers each, from 1; 0 for none.
+// Sets of points: m numbers per set, from 1, or 0 for none.
 struct PointSets {
   const int* at;
   Count count;
   int m;
 };
 
-// Number of sums that are substituted together. The workspace of a thread consists of zeros, which each substitution
-// restores.
+// The number of sums that are substituted together. The workspace of a thread contains zeros, and each substitution
+// leaves zeros.
 constexpr int sum_lanes = 8;
 
 struct ReachScratch {
@@ -36,11 +37,12 @@ inline int highest_bit(uint64_t bits) {
   return at;
 }
 
-// Computes the variances of the weighted sums `which` of points: each is the sum of value^2 * factor.variance(point)
-// over the points that the weighted sum reaches. Row i passes factor.scale(i, value) on to its earlier points:
-// factor.each(i, f(entry, j)) subtracts entry times this number. A value whose share of the variance is below
-// factor.nothing is not passed on. With `parts`, sum s has a column of `points` zeros in `parts`; the inner products of
-// two columns become the covariances of their sums.
+// Computes the variances of the weighted sums `which`. A variance is the sum of value^2 * factor.variance(point) over
+// the points that the weighted sum reaches. The value of row i is multiplied by factor.scale(i, value) and passed on to
+// the row's earlier points: factor.each(i, f) calls f(entry, j), which subtracts entry times this number from the value
+// of j. A value that contributes less than the share factor.nothing of the variance is not passed on. Unless `parts` is
+// null, sum s has a column of `points` zeros in it; the inner product of two columns becomes the covariance of two
+// sums.
 template <class Factor>
 void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                        const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {
@@ -79,8 +81,8 @@ void variances_of_sums(const Factor& factor, Count points, const PointSets& sets
   for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
 }
 
-// The numbers of sets, in an order in which neighbouring sets share their first two points: such sets share most other
-// points as well, and reach the same points.
+// Orders sets such that adjacent sets have the same first two points. They then have most other points in common as
+// well, and reach the same points.
 inline std::vector<Count> alike_together(const PointSets& sets, const Settings& settings) {
   std::vector<std::pair<uint64_t, Count>> firsts(static_cast<size_t>(sets.count));
   in_parts(
@@ -103,7 +105,7 @@ inline std::vector<Count> alike_together(const PointSets& sets, const Settings& 
   return order;
 }
 
-// Calls variances_of_sums() for all sums, in groups along `order`.
+// Calls variances_of_sums() for all sums, in groups of sums that are adjacent in `order`.
 template <class Factor>
 void variances_of_all_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                            const std::vector<Count>& order, const Settings& settings, double* to, double* parts) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Count unit = 2048;
 
-// Checks positions on each read, because users supply the arrays.
+// Checks a position whenever it is read, because users supply the arrays.
 Count checked(double position, Count limit) {
   if (!(position >= 0 && position < double(limit))) throw std::invalid_argument("the preconditioner is damaged");
   return Count(position);
@@ -31,7 +31,8 @@ void SparseInverse::check() const {
   for (Count k = 0; k < last; ++k) checked(entry[k], n * m);
 }
 
-// Reorders the points, with p contiguous numbers each, because neighbours are scattered in memory.
+// Reorders the points, and stores the p numbers of a point next to each other, because neighbours are scattered in
+// memory.
 void SparseInverse::apply(const double* x, int p, double* result, const Settings& settings) const {
   std::vector<double> ordered(size_t(n * p)), whitened(size_t(n * p));
   each_row(n, unit, settings, [&](Count row, Count) {
@@ -45,7 +46,7 @@ void SparseInverse::apply(const double* x, int p, double* result, const Settings
   });
 }
 
-// Computes a row of D^-2 (I - B) x, where U = D^-1 (I - B).
+// Computes row `row` of D^-2 (I - B) x, where U = D^-1 (I - B).
 void SparseInverse::forward(Count row, const double* x, int p, double* to) const {
   std::copy_n(x + row * p, p, to);
   for (Count k = row * m; k < (row + 1) * m; ++k) {
@@ -56,7 +57,7 @@ void SparseInverse::forward(Count row, const double* x, int p, double* to) const
   for (int c = 0; c < p; ++c) to[c] /= sd[row] * sd[row];
 }
 
-// Computes a row of (I - B)' x.
+// Computes row `row` of (I - B)' x, where U = D^-1 (I - B).
 void SparseInverse::back(Count row, const double* x, int p, double* to) const {
   std::copy_n(x + row * p, p, to);
   const Count last = checked(start[row + 1], n * m + 1);
@@ -67,7 +68,7 @@ void SparseInverse::back(Count row, const double* x, int p, double* to) const {
   }
 }
 
-// Finds the columns by a counting sort.
+// Finds the entries of each column of U by a counting sort.
 void find_columns(const int* neighbours, Count n, int m, double* start, int* entry) {
   std::fill_n(start, n + 1, 0.0);
   for (Count k = 0; k < n * m; ++k)

@@ -1,5 +1,5 @@
-// A sparse approximate inverse of a covariance matrix: U' U, where row i of U has 1 / sd at point i and -weight / sd at
-// its neighbours, which are earlier points.
+// A sparse approximate inverse U' U of a covariance matrix. Row i of U has the entry 1 / sd at point i, and the entries
+// -weight / sd at its neighbours, which are earlier points.
 #pragma once
 #include <vector>
 
@@ -10,15 +10,15 @@ namespace kernops::neighbours {
 struct SparseInverse {
   Count n;
   int m;
-  const double *weights, *sd;  // m weights per point, and one standard deviation
+  const double *weights, *sd;  // m weights and one standard deviation per point
   const int* neighbours;       // m neighbours per point, from 1; 0 for none
-  const int* order;            // point i is row order[i], from 1
-  // The columns of U: entries start[i] .. start[i + 1] of `entry` are the entries of `neighbours` that are equal to
+  const int* order;            // point i is in row order[i], from 1
+  // The columns of U: elements start[i] .. start[i + 1] - 1 of `entry` are the positions in `neighbours` that contain
   // point i.
   const double* start;
   const int* entry;
 
-  void check() const;  // throws if a number is out of range, because users supply the arrays
+  void check() const;  // throws if an index is out of range, because users supply the arrays
   // Computes U' U x for an n x p matrix x.
   void apply(const double* x, int p, double* result, const Settings& settings) const;
 
@@ -27,7 +27,7 @@ struct SparseInverse {
   void back(Count row, const double* x, int p, double* to) const;
 };
 
-// Computes `start` and `entry` from neighbours.
+// Computes `start` and `entry` from `neighbours`.
 void find_columns(const int* neighbours, Count n, int m, double* start, int* entry);
 
 }  // namespace kernops::neighbours

@@ -1,7 +1,7 @@
-// Construction of a kd-tree from the root down: the points of each node are divided into equal halves by the coordinate
-// with the largest range, and points with equal values by row. On the upper levels, all threads divide a node together;
-// on lower levels, each thread processes whole subtrees. The order of points is kept within halves, so that the tree
-// does not depend on the number of threads.
+// Builds a k-d tree from the root down. The points of a node are sorted by the coordinate with the largest range (equal
+// values by row) and divided into two halves of equal size. On the upper levels, all threads divide the nodes of a
+// level together; on lower levels, each thread builds whole subtrees. Within a half, points keep their order, so that
+// the tree does not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,29 +12,30 @@
 
 namespace kernops::neighbours {
 
-// number of points of a unit of work on the upper levels, and maximum of a subtree
+// number of points of a piece on the upper levels; maximum number of points of a subtree that one thread builds
 constexpr Count tree_piece = 1 << 14;
-// number of points of a node from which its values are counted in bins before they are compared
+// nodes with at least this number of points are divided by counting values in bins
 constexpr Count counted_from = 512;
 constexpr int bins = 1024;
 
-// A value at which a node is divided, with the row that decides among equal values.
+// The value by which a point is sorted, and the row that decides between equal values.
 struct Key {
   double value;
   int row;
-  // The comparison has no branches, because half of the keys of a node are less than its middle.
+  // Compares without branches, because the result is unpredictable: half of the keys of a node are less than its
+  // middle.
   bool operator<(const Key& other) const {
     return (value < other.value) | ((value == other.value) & (row < other.row));
   }
 };
 
-// Points and their rows, for one level; the next level is written to another object.
+// Points and their rows on one level of the tree. The points of the next level are written to another object.
 struct Sorted {
   LargeVector<double>& at;
   LargeVector<int>& row;
 };
 
-// Bins of values between `low` and `high`. Rounding preserves their order.
+// Bins for values between `low` and `high`. The bin number never decreases with the value, despite rounding.
 struct Bins {
   Bins(double low, double high) : low(low), scale(bins / (high - low)) {}
   bool separate() const { return std::isfinite(scale); }
@@ -42,8 +43,8 @@ struct Bins {
   double low, scale;
 };
 
-// Divides nodes of one level. All threads process pieces of the points of many nodes; one thread processes a single
-// node.
+// Divides the nodes of one level. On the upper levels, threads process pieces of the points of many nodes; below, one
+// thread divides a single node at a time.
 template <int D> class TreeBuilder {
  public:
   TreeBuilder(KdTree& tree, Sorted from, Sorted to, const Settings& settings)
@@ -61,17 +62,17 @@ template <int D> class TreeBuilder {
   }
 
  private:
-  // A piece of the points of a node, and its statistics.
+  // A part of the points of a node, and what is counted in this part.
   struct Piece {
     Count node, first, last;  // range of the points
     Count left = 0;           // number of points before the middle; later, the index of the first of these points
-    std::vector<int> counts;  // in bins
-    std::vector<Key> keys;    // points in the bin of the middle
+    std::vector<int> counts;  // number of points in each bin
+    std::vector<Key> keys;    // points in the bin that contains the middle
   };
   struct Node {
     Bins bin{0, 0};
     int widest = 0, chosen = -1;  // coordinate with the largest range; bin that contains the middle
-    Count before = 0;             // number of keys before the middle in the bin of the middle
+    Count before = 0;             // number of keys before the middle in this bin
     Key middle{0, 0};
   };
 
@@ -84,7 +85,7 @@ template <int D> class TreeBuilder {
     build_below(2 * node + 1, depth + 1);
   }
 
-  // Divides nodes of one level; each(count, work) runs work(unit) for all units.
+  // Divides `count` nodes of one level. each(units, work) must call work(unit) for all units.
   template <class Each> void split(Count first_node, Count count, int depth, const Each& each) {
     const Sorted &from = levels_[depth % 2], &to = levels_[1 - depth % 2];
     std::vector<Piece> pieces = pieces_of(first_node, count);
@@ -113,7 +114,7 @@ template <int D> class TreeBuilder {
     }
     in_pieces([&](Piece& piece) {
       const Node node = node_of(piece);
-      // first index of points in the right half, and in the left half
+      // the next index in the right half, and in the left half
       Count place[2] = {tree_.end(2 * piece.node) + piece.first - piece.left, piece.left};
       for (Count i = piece.first; i < piece.last; ++i) put(from, i, to, place[is_left(node, i)]++);
     });
@@ -137,7 +138,7 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) to.at[size_t(place * d_ + k)] = from.at[size_t(i * d_ + k)];
   }
 
-  // Computes the boxes of the nodes from the boxes of their pieces.
+  // Computes the boxes of nodes from the boxes of their pieces.
   template <class InPieces> void bound(std::vector<Piece>& pieces, const Sorted& from, const InPieces& in_pieces) {
     std::vector<double> boxes(2 * size_t(d_) * pieces.size());
     in_pieces([&](Piece& some) {
@@ -157,8 +158,8 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) box[k] = std::min(box[k], low[k]), box[d_ + k] = std::max(box[d_ + k], high[k]);
   }
 
-  // Finds where to divide a node: the values of large nodes are counted in bins, and one bin is sorted; small nodes are
-  // sorted.
+  // Prepares the division of a node: chooses the coordinate, and the method. The values of large nodes are counted in
+  // bins, and only the bin with the middle is sorted; the values of small nodes are all sorted.
   Node to_divide(Count number) const {
     const double *const low = tree_.box(number), *const high = low + d_;
     Node node;

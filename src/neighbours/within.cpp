@@ -11,7 +11,7 @@ namespace {
 
 constexpr Count unit = 256;  // number of queries that a thread processes at a time
 
-// Calls work(ball, i) for each query.
+// Calls work(ball, i) for each query i.
 template <class Work>
 void for_queries(const KdTree& tree, Count count, double radius, const Settings& settings, const Work& work) {
   if (tree.points.n == 0) return;

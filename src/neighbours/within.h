@@ -1,4 +1,4 @@
-// All points of a tree within a radius of queries.
+// Finds all points of a tree within a radius of each query.
 #pragma once
 #include <vector>
 
@@ -7,15 +7,15 @@
 namespace kernops::neighbours {
 
 struct Within {
-  int row;  // row of a point, from 0
+  int row;  // row of the point, from 0
   double distance;
 };
 
-// The points within `radius` of each query, by row: `count` queries of d coordinates, one after another. Query i
-// excludes row skip[i], if `skip` is given.
+// Returns the points within `radius` of each query, ordered by row. There are `count` queries of d coordinates, one
+// after another. Unless `skip` is null, row skip[i] is excluded for query i.
 std::vector<std::vector<Within>> find_within(const KdTree& tree, const double* queries, Count count, double radius,
                                              const int* skip, const Settings& settings);
-// The number of points within `radius` of each query.
+// Returns the number of points within `radius` of each query.
 std::vector<double> count_within(const KdTree& tree, const double* queries, Count count, double radius, const int* skip,
                                  const Settings& settings);
 

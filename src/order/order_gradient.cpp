@@ -1,4 +1,4 @@
-// Gradients of order statistics: the incoming gradient goes to the one or two values of which a statistic is the mean.
+// Gradients of order statistics. A statistic is the mean of one or two values, which receive its incoming gradient.
 #include <kernops/quantile_positions.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class ChosenGradient {
     return chosen_.difference && o == 0 ? -eta : eta;
   }
 
-  // Output o is the mean of one or two values: calls give(k, share of eta) for each of these, in order.
+  // Calls give(k, share of eta) for each of the one or two values of which output o is the mean, in ascending order.
   template <class Give> void each_share(Count count, Count o, double eta, Give give) const {
     if (chosen_.probs.empty()) {
       const Count nth = request_.nth, k = nth > 0 ? nth - 1 + o : count + nth;

@@ -46,7 +46,7 @@ void nth_smallest(Sample& sample, const OrderRequest& request, double* results) 
   *results = k >= 0 && k < n ? sample.select(k).lower : missing();
 }
 
-// The most frequent value (the first one if there are ties), or the value with the largest weight.
+// Returns the most frequent value, or with weights the value with the largest total weight; of several, the first one.
 void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
   const auto first = sample.placed.begin(), end = first + sample.count;
   sample.sort_placed();
@@ -104,7 +104,7 @@ double empty_result(const OrderRequest& request) {
 
 namespace {
 
-// The results of one segment.
+// Computes the results of one segment.
 void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& sample, std::vector<double>& results) {
   const OrderStatistic& statistic = order_statistics()[size_t(request.op)];
   const bool ranks = statistic.compute == most_frequent;
@@ -123,7 +123,8 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 
 namespace {
 
-// Copies the values of groups in the order of the segments: for a single use, this is faster than computing the order.
+// Copies the values of groups in the order of the segments. If they are needed once, this is faster than computing the
+// order of the groups.
 SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory) {
   const Segments& segments = request.segments;
   memory.resize(size_t(segments.covered * request.columns));

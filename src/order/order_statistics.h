@@ -1,4 +1,4 @@
-// Statistics of sorted segments: the requests of R and the answers of a Backend.
+// Order statistics of segments, as R requests them from a backend.
 #pragma once
 #include <string>
 
@@ -25,16 +25,16 @@ struct OrderRequest {
   std::vector<double> probs{};
   int type = 7;
   Count nth = 1;                  // a negative number counts from the largest value
-  const double* empty = nullptr;  // the result of a segment without values
-  // If `incoming` is set, the result is not statistics but the gradient of sum(incoming * statistics) with respect to
-  // the values; each statistic must be a mean of chosen values. `incoming` are doubles: number o of column k for
-  // segment s is at [(o * columns + k) * count + s]. For the nth value, `following` gradients belong to values nth, nth
-  // + 1, ...
+  const double* empty = nullptr;  // result of a segment without values
+  // If `incoming` is set, the result is not the statistics but the gradient of sum(incoming * statistics) with respect
+  // to the values; each statistic must be a mean of some values. `incoming` has doubles: the number for output o of
+  // column k and segment s is at [(o * columns + k) * count + s]. If the statistic is the nth value, the gradients of
+  // `following` statistics are given, for the values nth, nth + 1, ...
   SegmentValues incoming{};
   bool decreasing = false;  // order of the values, for gradients
   Count following = 1;
-  // Result o of column k for segment s is at out.data[(o * columns + k) * out.entry + s]. The gradient of the value of
-  // row n is at out.data[k * out.entry + n]; it is 0 for rows outside all segments.
+  // Statistic o of column k for segment s is at out.data[(o * columns + k) * out.entry + s]. The gradient with respect
+  // to row n of column k is at out.data[k * out.entry + n]; it is 0 for rows outside all segments.
   Output out{};
   Settings settings{};
 
@@ -45,19 +45,19 @@ struct OrderRequest {
   Count outputs() const { return has_probs() && !is_gradient() ? Count(probs.size()) : 1; }
 };
 
-// The values of which statistics are means: quantiles if there are probabilities, otherwise the nth value and the
-// values after it.
+// The values whose means are the statistics: quantiles if `probs` is not empty; otherwise the nth value and the values
+// after it.
 struct ChosenValues {
   std::vector<double> probs;
   int type;
-  bool difference;  // difference of the second and the first quantile
-  Count outputs;    // number of outputs, including both quantiles of a difference
+  bool difference;  // the result is the second minus the first quantile
+  Count outputs;    // number of outputs; both quantiles of a difference count
 };
 ChosenValues chosen_values(const OrderRequest& request);
 void gradient_in_order(const OrderRequest& request);  // on the CPU: order/order_gradient.cpp
 
 double empty_result(const OrderRequest& request);  // result of a segment without values
 
-void reduce_in_order(const OrderRequest& request);  // on the CPU
+void reduce_in_order(const OrderRequest& request);  // computes a request on the CPU
 
 }  // namespace kernops

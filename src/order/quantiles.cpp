@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t few_quantiles = 3;
 
-// Order statistics of weighted values: statistic k is the first value with a cumulative weight above k.
+// The order statistics of weighted values: statistic k is the first value at which the cumulative weight exceeds k.
 class WeightedOrder {
  public:
   explicit WeightedOrder(Sample& sample) : placed_(sample.placed.data()), totals_(size_t(sample.count)) {
@@ -20,7 +20,8 @@ class WeightedOrder {
   double sum() const { return sum_; }
   double statistic(double k) const { return placed_[first_from(k + 1)].x; }
 
-  // The quantile for a share of the weights: types 1 and 2 depend only on shares, whatever the scale of the weights.
+  // The quantile by the share p of the total weight. Types 1 and 2 depend only on shares, and not on the scale of the
+  // weights.
   double by_share(int type, double p) const {
     const double target = p * sum_;
     const Count k = first_from(target);
@@ -29,7 +30,7 @@ class WeightedOrder {
   }
 
  private:
-  // The first value whose cumulative weight reaches `total`.
+  // The first value at which the cumulative weight is at least `total`.
   Count first_from(double total) const {
     const Count k =
         std::lower_bound(totals_.begin(), totals_.end(), std::max(total - fuzz_ * sum_, 1e-300)) - totals_.begin();

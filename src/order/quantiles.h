@@ -1,4 +1,4 @@
-// Quantiles of a sample, also of weighted values.
+// Quantiles of a sample, with or without weights.
 #pragma once
 #include "order/sample.h"
 

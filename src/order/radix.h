@@ -1,5 +1,5 @@
-// Sorts numbers other than NaN: small samples by insertion, larger samples by comparison, and large samples by their
-// bits, least significant digit first.
+// Sorts numbers other than NaN. Small samples are sorted by insertion, larger ones by comparisons, and large ones by a
+// radix sort of their bits, from the least significant digit.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace kernops {
 
-// Unsigned numbers in the order of doubles; 0 and -0 are equal.
+// Maps a double to an unsigned integer in the same order; 0 and -0 are equal.
 inline std::uint64_t order_key(double x) {
   const double value = x + 0.0;
   std::uint64_t bits;
@@ -34,7 +34,7 @@ template <class Item> void insert_in_order(Item* x, Count n, bool decreasing) {
   }
 }
 
-// Sorts by digits of `width` bits.
+// Radix sort by digits of `width` bits.
 template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr int digits = (64 + width - 1) / width, buckets = 1 << width;
   std::vector<Count> all(digits * buckets, 0);
@@ -58,7 +58,7 @@ template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decrea
   if (from != x) std::copy_n(from, n, x);
 }
 
-// Sorts numbers; equal numbers keep the order of their positions.
+// Sorts numbers; equal numbers stay in the order of their positions.
 template <class Item> void sort_numbers(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr Count few = 24, many = 512, very_many = 32768;
   const auto before = [=](const Item& a, const Item& b) {

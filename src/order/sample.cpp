@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// Calls take(k, x) for each value of a segment, in order.
+// Calls take(k, x) for each value x of a segment, where k is its position in the segment, in ascending order.
 template <class Take>
 void each_value(const Segments& segments, Count s, const SegmentValues& from, Count column, Take take) {
   const Count first = segments.offsets()[size_t(s)], length = segments.length(s), begin_all = segments.first;
@@ -21,7 +21,7 @@ void each_value(const Segments& segments, Count s, const SegmentValues& from, Co
   if (from.by_segment) {
     read([=](Count k) { return first - begin_all + k; });
   } else if (segments.groups) {
-    // rows of later values are prefetched, because they are scattered in memory
+    // the rows of later values are prefetched, because they are scattered in memory
     constexpr Count ahead = 32;
     const std::uint32_t* order = segments.order().data() + first;
     const Count last = segments.covered - 1 - first;

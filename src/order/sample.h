@@ -1,4 +1,4 @@
-// The values of a segment, copied to contiguous memory.
+// Copies the values of a segment to contiguous memory.
 #pragma once
 #include <kernops/missing.h>
 #include <kernops/state.h>
@@ -12,22 +12,23 @@
 
 namespace kernops {
 
-// A value and its position in the segment, which decides between equal values.
+// A value and its position in the segment; equal values are ordered by their positions.
 struct Placed {
   double x;
   Count place;
 };
 
-// Order statistics k and k + 1; the last one is paired with itself.
+// Order statistics k and k + 1; for the last k, both are equal.
 struct Pair {
   double lower, upper;
 };
 
-// The values of a segment: numbers in front, and counts of NA and NaN. Memory is reused for the next segment.
+// The values of a segment: the numbers, and the counts and positions of NA and NaN. Memory is reused for the next
+// segment.
 class Sample {
  public:
-  // Loads segment s of a column. `weights` has one number per row, or is null; values of weight 0 are skipped.
-  // Positions are kept if there are weights or if the caller needs them.
+  // Loads segment s of a column. `weights` is null or has one number per row; values of weight 0 are skipped. Positions
+  // of the values are stored if there are weights or if `with_places` is true.
   void take(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights,
             bool with_places);
 
@@ -42,9 +43,9 @@ class Sample {
   double na_weight = 0, nan_weight = 0;
   double weight(Count place) const { return weighed ? weights_[size_t(place)] : 1; }
 
-  // Returns order statistic k of the numbers, from 0; may permute the numbers.
+  // Returns order statistics k (counted from 0) and k + 1 of the numbers; may change the order of the numbers.
   Pair select(Count k);
-  // Sorts the numbers, with or without their positions.
+  // Sorts the numbers; if positions are stored, these are moved along with the numbers.
   void sort(bool decreasing = false);
   void sort_placed(bool decreasing = false);
   double gap() const { return nas > 0 ? missing() : not_a_number<double>(); }
@@ -57,8 +58,8 @@ class Sample {
   std::vector<Placed> placed_memory_;
 };
 
-// Calls work(column, first, last) for segments first .. last - 1 of all columns, with about equal numbers of values
-// each.
+// Calls work(column, first, last) for sequences of segments first .. last - 1 of each column; all sequences have about
+// the same number of values.
 template <class Work>
 void in_segments(const Segments& segments, Count columns, const Settings& settings, const Work& work) {
   constexpr Count tile = 32768;

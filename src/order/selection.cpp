@@ -1,4 +1,4 @@
-// Selection of an order statistic and the next one.
+// Selection of an order statistic and the next one, without sorting.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ Pair select_within(double* x, Count n, Count k) {
   return {x[k], k + 1 == n ? x[k] : n <= few ? x[k + 1] : *std::min_element(x + k + 1, x + n)};
 }
 
-// Values of a sorted sample between which order statistics k and k + 1 of n numbers very probably lie.
+// Two values of a sorted sample that very probably enclose order statistics k and k + 1 of all n numbers.
 Pair bracket(const double* x, Count n, Count k) {
   constexpr Count size = 1024;
   double sample[size];
@@ -32,7 +32,8 @@ Pair bracket(const double* x, Count n, Count k) {
 
 }  // namespace
 
-// Keeps the numbers within a bracket, by one pass over many numbers (Floyd and Rivest 1975), and selects among them.
+// Selects order statistics of many numbers: one pass keeps the numbers within a bracket (Floyd and Rivest 1975), from
+// which the statistics are then selected.
 Pair Sample::select(Count k) {
   if (count < many) return select_within(x.data(), count, k);
   const Pair ends = bracket(x.data(), count, k);

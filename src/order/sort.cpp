@@ -12,7 +12,7 @@ struct Before {
   }
 };
 
-// Calls work(sample, column, s, first) for each segment; its values are at positions `first` on.
+// Calls work(sample, column, s, first) for each segment s, whose values begin at position `first`.
 template <class Work> void each_segment(const SortRequest& request, bool with_places, const Work& work) {
   const Segments& segments = request.segments;
   if (segments.groups) segments.order();

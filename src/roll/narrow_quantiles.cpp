@@ -1,5 +1,6 @@
-// Moving quantiles of windows of one small length. An array holds the sorted numbers of a window; one pass without
-// branches removes one number and inserts another. Two distant windows move together, as the two lanes of a vector.
+// Moving quantiles of short windows that all have the same length. An array has the sorted numbers of a window. To move
+// the window, one pass without branches removes a number and inserts another. Two distant windows are moved together,
+// in the two lanes of a SIMD vector.
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
 
@@ -10,7 +11,7 @@
 namespace kernops {
 namespace {
 
-constexpr Count most = 32, few = 64;  // maximum window length; minimum number of results for this method
+constexpr Count most = 32, few = 64;  // most: maximum window length; few: minimum number of results
 using Lanes = double __attribute__((vector_size(16)));
 const double infinite = infinity<double>();
 
@@ -19,7 +20,7 @@ class Window {
   explicit Window(Count width) : width_(width) { std::fill(numbers_, numbers_ + width + 1, Lanes{infinite, infinite}); }
 
   void replace(const Lanes& gone, const Lanes& x) {
-    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the number below, where `gone` is removed
+    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the number below, after removing `gone`
     for (Count k = 0; k < width_; ++k) {
       const Lanes next = numbers_[k + 1], here = own < gone ? own : next, above = before > x ? before : x;
       numbers_[k] = above < here ? above : here;
@@ -34,7 +35,7 @@ class Window {
   Lanes numbers_[most + 1];  // sorted numbers, followed by infinity
 };
 
-// Computes the results of a part, which is an even number of whole windows without missing values.
+// Computes the results of a part, whose windows are not cut and have no missing values; the number of windows is even.
 void roll_narrow(const RollPart& part) {
   const RollRequest& request = part.request;
   const Count left = request.windows.left, width = left + request.windows.right + 1;

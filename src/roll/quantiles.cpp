@@ -1,5 +1,5 @@
-// Moving quantiles: the values of a part are sorted once, and a window is the set of ranks of its values. From one
-// window to the next, the rank of a quantile moves by few members of this set.
+// Moving quantiles of any windows. The values of a part are sorted once, and a window is represented by the set of
+// ranks of its values. When the window moves, the quantile moves by few members of this set.
 #include <kernops/missing.h>
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
@@ -10,14 +10,14 @@
 namespace kernops {
 namespace {
 
-// A pointer to a member of the window's set: its rank `at`, and the number `below` of smaller members. `position` is
-// the position of the quantile among `members` members.
+// A pointer to the member of the set of ranks that is the quantile: its rank `at`, and the number `below` of smaller
+// members. `position` is the position of the quantile in a set of `members` members.
 struct Pointer {
   size_t at = 0;
   Count below = 0, members = 0;
   QuantilePosition position{};
 
-  // Moves to member number k of the set.
+  // Moves the pointer to member number k of the set, counted from 0.
   void move_to(const RankSet& set, Count k) {
     if (below > k)
       for (; below > k; --below) at = set.previous(at);

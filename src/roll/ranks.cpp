@@ -7,7 +7,7 @@
 namespace kernops {
 namespace {
 
-// Maps numbers to unsigned integers in the same order.
+// Maps doubles to unsigned integers in the same order.
 std::uint64_t key_of(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -21,7 +21,7 @@ size_t digit(std::uint64_t item, int d) {
 
 }  // namespace
 
-// Sorts few values by comparisons, and more values by three digits.
+// Sorts values by the upper bits of their keys: few values by comparisons, more values by a radix sort of three digits.
 void Ranks::sort_by_upper_bits(const double* x, Count n) {
   items_.clear();
   for (Count k = 0; k < n; ++k)
@@ -41,7 +41,7 @@ void Ranks::sort_by_upper_bits(const double* x, Count n) {
   }
 }
 
-// Sorts values with equal upper bits by all bits.
+// Sorts values whose upper bits are equal by all bits.
 void Ranks::sort_equal_bits(const double* x) {
   const auto value = [&](std::uint64_t item) { return x[std::uint32_t(item)]; };
   const auto less = [&](std::uint64_t a, std::uint64_t b) { return value(a) < value(b); };

@@ -1,4 +1,4 @@
-// The sorted values of a part of a segment, and the set of values in a window, as bits in this order.
+// The ranks of the values of a part of a segment, and the set of ranks in a window.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace kernops {
 
-// The ranks of the values of a part. Value n has rank[n] among the values that are not NaN, and `none` if it is NaN;
-// sorted[rank[n]] is equal to value n. Memory is reused from call to call.
+// The ranks of the values of a part. Value n has rank[n] among the values that are not NaN; the rank of a NaN is
+// `none`. sorted[rank[n]] equals value n. The memory is reused between calls.
 class Ranks {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t(0);
@@ -22,7 +22,8 @@ class Ranks {
   std::vector<std::uint64_t> items_, other_;  // the upper 32 bits of the ordered key, then the number of the value
 };
 
-// The set of ranks in a window: one bit per rank, and a second level with one bit per nonzero word of these bits.
+// The set of ranks in a window: one bit per rank, and a second level with one bit per word of the first level, which is
+// set if the word is not 0.
 class RankSet {
  public:
   explicit RankSet(Count ranks) : words_(size_t(ranks / 64 + 1)), summary_(words_.size() / 64 + 1) {}
@@ -38,7 +39,7 @@ class RankSet {
   }
   Count count() const { return count_; }
 
-  // The first member >= r, and the last member < r, which must exist.
+  // next(r) returns the first member >= r, and previous(r) the last member < r; the member must exist.
   size_t next(size_t r) const {
     if (const std::uint64_t rest = words_[r / 64] & ~below(r)) return r / 64 * 64 + first_bit(rest);
     size_t word = r / 64, group = word / 64;

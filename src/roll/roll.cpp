@@ -8,12 +8,13 @@
 namespace kernops {
 namespace {
 
-// A unit of work: segments first .. last - 1 or, for a single segment, its results begin .. end - 1.
+// A unit of work: all results of segments first .. last - 1 or, if this is a single segment, its results begin .. end -
+// 1.
 struct Unit {
   Count first, last, begin, end;
 };
 
-// The units of all segments; a long segment is cut at positions that depend only on its length and the widths.
+// The units of all segments. Long segments are cut at positions that depend only on their lengths and on the windows.
 std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   const Count part = std::max<Count>(32768, 4 * longest_window(segments, windows));
   std::vector<Unit> units;
@@ -33,13 +34,13 @@ std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   return units;
 }
 
-// Sets results that are NaN to NA if the window contains an NA.
+// Changes results from NaN to NA if the window contains an NA.
 void mark_windows(const RollPart& part) {
   const Count count = part.end - part.begin;
   const auto is_nan = [](double x) { return x != x; };
   const Count outputs = part.request.outputs();
   const StatisticId op = StatisticId(part.request.op);
-  if (part.request.probs.empty() && (op == StatisticId::first || op == StatisticId::last)) return;  // one of the values
+  if (part.request.probs.empty() && (op == StatisticId::first || op == StatisticId::last)) return;  // already NA
   bool any = false;
   for (Count o = 0; o < outputs && !part.request.skip_missing; ++o)
     any = any || std::any_of(part.results + o * part.stride, part.results + o * part.stride + count, is_nan);
@@ -118,7 +119,7 @@ class Roll {
   const RollWork work_;
 };
 
-// Returns whether first() and end() never decrease from one window to the next.
+// Returns whether first() and end() of the windows never decrease from one value to the next.
 bool windows_advance(const Segments& segments, const Windows& windows) {
   if (!windows.before) return true;
   for (Count s = 0; s < segments.segments(); ++s) {

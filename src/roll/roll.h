@@ -1,4 +1,4 @@
-// Results of windows that move along the values of each segment.
+// Reductions of windows that move along the values of each segment.
 #pragma once
 #include <vector>
 
@@ -11,10 +11,10 @@ struct RollRequest {
   SegmentValues x;
   Count columns = 1;
   Windows windows{};
-  int op = 0;  // row of segments.def, unless there are probabilities, for quantiles, or
+  int op = 0;  // row of segments.def; ignored with a formula or `probs`
   const SegmentFormula* formula = nullptr;
-  const double* empty = nullptr;  // the result of a formula for a window without values
-  std::vector<double> probs{};    // type of the quantile, or mean of the two middle values
+  const double* empty = nullptr;  // result of a formula for a window without values
+  std::vector<double> probs{};    // computes quantiles with these probabilities
   int type = 7;
   bool skip_missing = false;
   Output out{};  // result o of column k for row n at out.data[(o * columns + k) * out.entry + n]
@@ -22,25 +22,26 @@ struct RollRequest {
   Count outputs() const { return formula ? 1 : probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
 };
 
-// Computes statistics, and quantiles of windows that advance, on the CPU; returns false for other requests.
+// Computes a request on the CPU. Supports statistics, and quantiles if the windows advance; returns false for other
+// requests.
 bool roll_segments(const RollRequest& request);
 
-// The length of the longest window.
+// Returns the length of the longest window.
 Count longest_window(const Segments& segments, const Windows& windows);
 
-// Computes the window of each row: it contains the rows of the same segment whose value of `by` is in (t - width, t]
-// (align = 0), (t - width / 2, t + width / 2] (align = 1) or [t, t + width) (align = 2), where t is the value of `by`
-// for the row. There is one width, or one for each row. Returns the first row where `by` decreases within a segment, or
-// -1.
+// Computes the window of each row. The window of a row with the value t of `by` has the rows of the same segment whose
+// values of `by` are in (t - width, t] (align = 0), (t - width / 2, t + width / 2] (align = 1) or [t, t + width) (align
+// = 2). `widths` has one number, or one for each row. Returns the first row at which `by` decreases within a segment,
+// or -1.
 Count windows_by(const Segments& segments, const double* by, const std::vector<double>& widths, int align, int* before,
                  int* after);
 
-// A part of the work: the results of some values of one segment and column.
+// A part of the work: the results of successive values of one segment and column.
 struct RollPart {
   const RollRequest& request;
   SegmentWindows windows;
   const double* x;   // value k of the segment at x[k], for k in the windows of the part
-  Count begin, end;  // range of values whose results are requested
+  Count begin, end;  // range of values whose results are computed
   double* results;   // output o of value k at results[o * stride + k - begin]
   Count stride;
 };

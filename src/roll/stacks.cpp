@@ -1,6 +1,7 @@
-// Moving windows by two stacks. Up to a position within the window, the front stack holds, for each value, the state of
-// all values from it to this position; the back stack is the state of the values after the position. Each value is
-// added twice, whatever the width, and no value is ever subtracted.
+// Moving reductions by two stacks. A window is divided at a position. For each value before the position, the front
+// stack has the state that reduces all values from this value up to the position. The back stack is one state, of the
+// values after the position. Each value is added twice, whatever the length of the window, and no value is ever
+// subtracted.
 #include <kernops/segment_reductions.h>
 
 #include "roll/roll.h"
@@ -8,7 +9,7 @@
 namespace kernops {
 namespace {
 
-// The reduction of moving windows: sums are compensated.
+// The reduction that is used for moving windows: sums use compensated summation.
 template <class R> struct Rolled { using type = R; };
 template <> struct Rolled<BlockSum> { using type = KahanSum; };
 template <> struct Rolled<Mean> { using type = MeanOf<KahanSum>; };
@@ -17,7 +18,7 @@ template <class R> struct Numbers { double v[R::values]; };
 
 template <class Reduction> class Stacks {
   using R = typename Rolled<Reduction>::type;
-  // without indices if the reduction has none, because states are copied often
+  // without indices if the reduction does not use them, because states are copied often
   using One = std::conditional_t<R::indices == 0, Numbers<R>, State<R, double, Count>>;
 
  public:
@@ -46,7 +47,7 @@ template <class Reduction> class Stacks {
     R::settle(s);
   }
 
-  // Moves all values of the window to the front stack.
+  // Moves all values of the window to the front stack: the window is then divided at its end.
   template <bool skip> void turn(Count lo) {
     if (Count(front_.size()) < hi_ - lo) front_.resize(size_t(hi_ - lo));
     One s, *to = front_.data();

@@ -6,19 +6,19 @@
 
 namespace kernops {
 
-// Value k of a segment of n values has the window first(k) .. end(k) - 1, cut at the ends of the segment; first() and
-// end() never decrease. A window contains `left` values before k and `right` values after k, or numbers given by
-// position.
+// Value k of a segment of n values has the window first(k) .. end(k) - 1, which is cut at the ends of the segment.
+// first() and end() never decrease. A window contains the value, `left` values before it and `right` values after it,
+// or, if `before` and `after` are set, numbers of values that depend on the position.
 struct Windows {
   Count left = 0, right = 0;
-  const int *before = nullptr, *after = nullptr;  // for each position of the segments; null: left and right
+  const int *before = nullptr, *after = nullptr;  // for each position of the segments; null: `left`, `right`
   bool partial = true;                            // if false, a window that is cut has no result
 
   Count reach_left(Count position) const { return before ? before[position] : left; }
   Count reach_right(Count position) const { return after ? after[position] : right; }
 };
 
-// The windows of one segment, whose first value is at `position`.
+// The windows of one segment, whose first value has position `position` among all values.
 struct SegmentWindows {
   const Windows& windows;
   Count position, n;

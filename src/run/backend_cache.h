@@ -1,10 +1,11 @@
-// The data of a backend that outlive a call, such as a copy on a device. The owner of the original data owns the cache.
+// Data that a backend keeps between calls, such as a copy on a device. The object that owns the original data owns the
+// cache, too.
 #pragma once
 #include <memory>
 
 namespace kernops {
 
-// Each backend derives its cache classes from this one.
+// The base class of the caches of all backends.
 struct BackendCache {
   virtual ~BackendCache() = default;
 };

@@ -1,4 +1,4 @@
-// The list of backends, and the choice among them.
+// The list of backends, and functions that choose one.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// Repeats a computation for each batch.
+// Runs a computation for each batch.
 #include <algorithm>
 #include <atomic>
 
@@ -9,7 +9,7 @@
 namespace kernops {
 namespace {
 
-// The number of pairs below which a second thread is not worth its cost.
+// The number of pairs below which a second thread does not repay its start.
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {

@@ -1,4 +1,4 @@
-// The pairs to reduce, as blocks of rows with their intervals of columns.
+// The pairs to reduce: blocks of rows, each with its intervals of columns.
 #include <algorithm>
 
 #include "run/data.h"

@@ -1,4 +1,4 @@
-// Inputs and outputs of computations: arrays of the host or of a device, pairs, settings. Independent of R.
+// The inputs and outputs of computations: arrays on the host or on a device, pairs, and settings. Independent of R.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -17,10 +17,11 @@ class Backend;
 
 inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
 
-// The memory space of an array, with the type of its numbers; host arrays are doubles.
+// The memory space of an array, with the type of its numbers; arrays on the host are doubles.
 enum class MemorySpace { host, device_double, device_float, device_bfloat16, device_float16 };
 
-// Entry k of item n is at data[k * entry + n * item]. Batches, which exist on the host only, are `batch` numbers apart.
+// An array in which entry k of item n is at data[k * entry + n * item]. Successive batches are `batch` numbers apart;
+// only arrays on the host have batches.
 struct ArrayRef {
   const void* data = nullptr;
   Count entry = 0, item = 0;
@@ -29,8 +30,8 @@ struct ArrayRef {
   Count batch = 0;
 };
 
-// The destination of a result: entry k of row n is at data[k * entry + n * row], as doubles in memory of the host or of
-// a device. The stored value of a pair with column m is at data[k * entry + n * row + m].
+// The destination of a result, in doubles on the host or on a device. Entry k of row n is at data[k * entry + n * row].
+// If values of pairs are stored, entry k of row n and column m is at data[k * entry + n * row + m].
 struct Output {
   double* data;
   Count entry, row;
@@ -39,7 +40,7 @@ struct Output {
   Count batch = 0;  // distance between batches
 };
 
-// The result of one reduction that the next reduction reads.
+// Memory for the result of a reduction that a later reduction reads.
 struct Temporary {
   double* data;
   MemorySpace space;
@@ -47,46 +48,47 @@ struct Temporary {
   std::shared_ptr<void> memory;
 };
 
-// Options of a computation: device, precision, memory. R/settings.R makes the list that src/settings.cpp reads.
+// Options of a computation, such as device, precision and memory. src/settings.cpp reads them from a list that
+// R/settings.R makes.
 struct Settings {
-  const Backend* backend = nullptr;  // null: determined by the memory of the data and the number of operations
+  const Backend* backend = nullptr;  // null: chosen by the memory of the data and the number of operations
   bool single = false;               // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   bool accumulate_double = false;  // terms in float32 are summed in double precision
   int threads = 1;
-  std::string isa;                         // name of an instruction set; empty: the best one
-  std::function<bool(double)> keep_going;  // receives the fraction done; false interrupts
-  std::vector<int> devices = {0};          // numbers of the GPUs to use
-  bool stay = false;                       // the result stays on the first device
-  Count tile = 0;                          // values of segments per unit of work, for tests; 0: the backend chooses
+  std::string isa;                         // name of the instruction set; empty: the best one
+  std::function<bool(double)> keep_going;  // receives the fraction that is done; false stops the computation
+  std::vector<int> devices = {0};          // numbers of the GPUs that are used
+  bool stay = false;                       // true if the result stays on the first device
+  Count tile = 0;                          // values of segments per unit of work, for tests; 0: backend chooses
 };
 
-// The pairs as blocks of rows of one axis, which contain all rows in order.
+// The pairs to reduce, as blocks of rows. The blocks contain all rows of one axis in order.
 struct Blocks {
   std::vector<RowBlock> rows;
   std::vector<Interval> columns;
   Count pair_count() const;
 };
 Blocks all_pairs(Count rows, Count columns);
-// Selects some rows, renumbered from the first one, and some columns.
+// Returns the blocks of some rows, with row_begin renumbered to 0, and of some columns.
 Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_begin, Count column_end);
-// Cuts blocks to a limited number of rows.
+// Cuts blocks such that none has more than `most_rows` rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
 
-// Numbers derived from a whole variable, such as eigenvalues.
+// Numbers that are computed from a whole variable, such as eigenvalues.
 struct Derived {
   std::vector<double> numbers;
   ArrayRef array;
 };
 
-// The inputs of a reduction: the variables, the results of earlier reductions, the lengths of the axes and, if only
-// some pairs are reduced, the pairs by i and by j.
+// The inputs of a reduction: the variables, the results of earlier reductions, the number of points of each axis and,
+// if only some pairs are reduced, the pairs by i and by j.
 struct Data {
   std::vector<ArrayRef> variables, reduced;
   Count m, n;
   const Blocks* ranges[2] = {};
-  std::map<std::pair<Load::Kind, int>, Derived> derived;  // indexed by variable
-  // The array from which a load reads, or null if it reads no array.
+  std::map<std::pair<Load::Kind, int>, Derived> derived;  // indexed by the kind and the number of the variable
+  // Returns the array from which a load reads; null if the load reads no array.
   const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     if (load.kind == Load::reduced) return &reduced[load.id];
@@ -96,7 +98,8 @@ struct Data {
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
   Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
-  // The memory space of the variables or, if all are on the host, the given one, to which the result is written.
+  // Returns the memory space of the variables. If all variables are on the host, returns `space`, the memory space of
+  // the result.
   MemorySpace memory(MemorySpace space) const {
     for (const ArrayRef& array : variables)
       if (array.space != MemorySpace::host) space = array.space;

@@ -1,5 +1,5 @@
-// Arrays derived from whole variables (formula/per_item.h): eigenvalues and eigenvectors of parameters, and the centre
-// of the points of an axis.
+// Arrays that are computed from whole variables (formula/per_item.h): the eigenvalues and eigenvectors of parameters,
+// and the centre of the points of an axis.
 #include <Eigen/Eigenvalues>
 
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The eigenvalues and eigenvectors of the symmetric part of a matrix. The eigenvalues are NaN if a number is not
-// finite; eigenvalues below the rounding error are 0, so that a semidefinite matrix gives no negative squares.
+// Returns the eigenvalues and eigenvectors of the symmetric part of a matrix. If a number is not finite, the
+// eigenvalues are NaN. Eigenvalues below the rounding error are set to 0, so that a semidefinite matrix yields no
+// negative squared distances.
 std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   std::pair<Numbers, Numbers> made{Numbers(size_t(size), std::numeric_limits<double>::quiet_NaN()), matrix};
   const Eigen::MatrixXd square = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);
@@ -29,8 +30,9 @@ std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   return made;
 }
 
-// The medians of the coordinates of some points; medians are robust against outliers and missing numbers. Points of a
-// host array are sampled at equal distances; points of a device array are contiguous, because each read takes time.
+// Returns the median of each coordinate over a sample of points; medians are robust against outliers and missing
+// numbers. In a host array, the sampled points are evenly spaced; in a device array they are contiguous, because each
+// read takes time.
 Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
   const Count some = std::min<Count>(count, 9), near = points.space == MemorySpace::host ? 1 : some;
   std::vector<Numbers> coordinates(static_cast<size_t>(size));

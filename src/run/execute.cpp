@@ -1,4 +1,4 @@
-// One reduction after another, each on a backend.
+// Runs the reductions of a kernel one after another on a backend.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -24,7 +24,7 @@ void collect(Graph& graph, int reduction, Kernel& kernel) {
   for (size_t n = 0; n < plans.size(); ++n) kernel.plans[n].push_back(std::move(plans[n]));
 }
 
-// Neumaier's compensated sum.
+// A sum with Neumaier's compensation.
 struct Total {
   double sum = 0, error = 0;
   void add(double x) {
@@ -35,7 +35,7 @@ struct Total {
   double value() const { return std::isfinite(sum) ? sum + error : sum; }
 };
 
-// A sum over both axes: sums the rows in batches, then the results of the rows, always in the same order.
+// Sums over both axes: reduces the rows in batches, and then sums the results of the rows, always in the same order.
 void reduce_both(Pairs& pairs, const Plan& plan, const Data& data, const Settings& settings, const Output& out) {
   const Count rows = data.length(plan.rows), batch = pairs.batch_of_rows();
   const int size = plan.reduction.size;
@@ -100,7 +100,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
       const Temporary& room = kept.back();
       to = {room.data, 1, size, room.space, room.device};
     }
-    Settings here = settings;  // a count in float32 would be exact only up to 2^24
+    Settings here = settings;  // in float32, a count is exact only up to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
       reduce_both(pairs, plan, data, here, to);

@@ -1,4 +1,4 @@
-// Memory that will be written as a whole, such as a large result.
+// Memory in large pages for arrays that are written completely, such as large results.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace kernops {
 
-// Requests large pages: the first access to 40 MB in pages of 4 KB may take longer than the reduction of 80 MB.
+// Requests large pages from the system: with pages of 4 KB, the first access to 40 MB may take longer than reducing 80
+// MB.
 inline void* in_huge_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = 4096, worth = 1 << 22;
@@ -23,7 +24,8 @@ inline void* in_huge_pages(void* memory, std::size_t bytes) {
   return memory;
 }
 
-// Elements are uninitialised, so that the threads that write them are the first to access their pages.
+// An allocator that leaves elements uninitialised, so that the threads that write the elements are the first to access
+// the pages.
 template <class T> struct UnsetAllocator : std::allocator<T> {
   template <class U> struct rebind { using other = UnsetAllocator<U>; };
   T* allocate(std::size_t n) { return static_cast<T*>(in_huge_pages(std::allocator<T>::allocate(n), n * sizeof(T))); }

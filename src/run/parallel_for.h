@@ -1,4 +1,4 @@
-// Work in equal units; the next free thread processes the next unit.
+// Distributes units of work to threads: a thread that has finished a unit takes the next one.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -8,8 +8,9 @@
 
 namespace kernops {
 
-// Calls work(unit, thread) for each unit; the first thread checks for interrupts. Rethrows the exception of a unit, or
-// throws Interrupted. Returns how long the first thread waited for the other threads at the end.
+// Calls work(unit, thread) for each unit; the first thread checks for interrupts. Rethrows an exception that work()
+// throws, and throws Interrupted after an interrupt. Returns how long the first thread waited at the end for the
+// others.
 template <class Work>
 std::chrono::steady_clock::duration parallel_for(Count units, Count threads, const Settings& settings,
                                                  const Work& work) {
@@ -31,7 +32,7 @@ std::chrono::steady_clock::duration parallel_for(Count units, Count threads, con
   return waited;
 }
 
-// Calls work(first, last) for each part of the numbers from 0 to n.
+// Calls work(first, last) for successive ranges that cover the numbers 0 .. n - 1.
 template <class Work> void in_parts(Count n, const Settings& settings, const Work& work, Count part = 1 << 15) {
   const Count units = ceil_div(n, part);
   parallel_for(units, std::min<Count>(settings.threads, units), settings,

@@ -1,4 +1,4 @@
-// Rows processed by several threads, in any order or in an order of dependencies.
+// Distributes rows to threads, in any order or such that dependent rows are computed in order.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -10,22 +10,24 @@
 
 namespace kernops {
 
-// The number of threads for n rows; few rows use fewer threads, because starting a thread takes as long as some
-// hundreds of rows.
+// The number of threads for n rows. Few rows are given to fewer threads, because starting a thread takes as long as
+// computing some hundreds of rows.
 inline Count row_workers(Count n, const Settings& settings) {
   return std::max<Count>(1, std::min<Count>(settings.threads, n / 512));
 }
 
-// The number of threads for a task. On a machine with other load, a thread is sometimes suspended for milliseconds
-// while other threads wait for it. Some of the next tasks then use a single thread, and with each repetition more
-// tasks. A wait at the end of a task counts if it is a large part of the task, because the last rows differ in length.
+// Chooses the number of threads for a task. On a machine with other load, the system sometimes suspends a thread for
+// milliseconds, while the other threads wait for it. After this has happened, some of the next tasks run on a single
+// thread; if it happens again, more tasks do so. A wait at the end of a task counts as a suspension only if it is a
+// large part of the task, because the last rows may take different times.
 class Sharing {
  public:
   explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
     if (threads_ < wanted) --alone();
   }
   Count threads() const { return threads_; }
-  // `waited`: how long the first thread waited at the end. `suspended`: another thread was suspended before the end.
+  // `waited` is the time that the first thread waited at the end of the task. `suspended` is true if a thread was
+  // suspended before.
   void ended(std::chrono::steady_clock::duration waited, bool suspended = false) const {
     if (threads_ == 1) return;
     const auto work = std::chrono::steady_clock::now() - begin_;
@@ -47,7 +49,7 @@ class Sharing {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Calls work(row, worker) for n rows, some at a time.
+// Calls work(row, worker) for n rows; a thread takes `unit` rows at a time.
 template <class Work> void each_row(Count n, Count unit, const Settings& settings, const Work& work) {
   const Sharing sharing(row_workers(n, settings));
   sharing.ended(parallel_for(ceil_div(n, unit), sharing.threads(), settings, [&](Count number, Count worker) {
@@ -55,8 +57,9 @@ template <class Work> void each_row(Count n, Count unit, const Settings& setting
   }));
 }
 
-// Waits for a condition. Returns whether `progress`, which all threads increase, stood still for so long that a thread
-// must have been suspended. A suspended thread needs a core, which threads that only yield do not release.
+// Waits until until() is true. All threads increase `progress`. Returns true if `progress` did not change for so long
+// that a thread must have been suspended. The wait ends in short sleeps, because threads that only yield do not release
+// a core for the suspended thread.
 template <class Until> bool wait_until(const std::atomic<Count>& progress, const Until& until) {
   constexpr int spins = 4000, yields = 200, naps = 10;
   Count before = progress;
@@ -73,14 +76,14 @@ template <class Until> bool wait_until(const std::atomic<Count>& progress, const
   return suspended;
 }
 
-// Calls work(row, worker, after) for n rows that depend on earlier rows. For the rows that it needs, from the latest
-// one on, work calls after(other), which waits until row `other` has ended. If after() returns false, all rows before
-// `other` have ended, and work need not call it again. Rows begin in order, so that the first row that has not ended
-// never waits. A thread that has waited long leaves the remaining rows to the first thread. Work must not throw,
-// because a row cannot be stopped.
+// Calls work(row, worker, after) for n rows, where a row may depend on earlier rows. Before work() uses an earlier row,
+// it calls after(other), which waits until row `other` has ended; work() begins with the latest of the rows that it
+// needs. If after() returns false, all rows before `other` have ended too, and work() need not call after() again.
+// Threads take rows in order, so that the first row that has not ended never waits. A thread that has waited long
+// leaves the remaining rows to the first thread. work() must not throw, because a row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
-  constexpr Count unit = 8;       // rows of one unit, and of its neighbours, rarely depend on each other
-  constexpr Count enough = 8192;  // rows per thread: with fewer rows, waiting costs more than sharing saves
+  constexpr Count unit = 8;       // rows of one unit; rows of adjacent units rarely depend on each other
+  constexpr Count enough = 8192;  // minimum rows per thread: with fewer, waiting costs more than sharing saves
   const Count units = ceil_div(n, unit);
   std::vector<std::atomic<bool>> ended(static_cast<size_t>(units));
   std::atomic<Count> next{0}, others{0}, progress{0};
@@ -88,7 +91,7 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
   const Sharing sharing(std::min(row_workers(n, settings), std::max<Count>(1, n / enough)));
   const auto waited = on_threads(sharing.threads(), [&](bool first) {
     const Count worker = first ? 0 : ++others;
-    Count known = 0;  // number of units that are known to have ended
+    Count known = 0;  // all units before this number have ended
     const auto has_ended = [&](Count other) { return ended[size_t(other)].load(std::memory_order_acquire); };
     while (first || !crowded) {
       const Count number = next++;

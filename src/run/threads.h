@@ -1,4 +1,4 @@
-// A few threads that share a computation.
+// Runs a computation on several threads.
 #pragma once
 #include <chrono>
 #include <exception>
@@ -8,9 +8,9 @@
 
 namespace kernops {
 
-// Runs work(first) on `count` threads, or on as many as the system grants: on this thread with first = true, and on
-// others. Rethrows an exception of a thread once all threads have ended. Returns how long this thread waited for the
-// others.
+// Runs work(first) on `count` threads, or on as many as the system grants: with first = true on the calling thread, and
+// with first = false on the others. After all threads have ended, rethrows an exception of one of them. Returns how
+// long the calling thread waited for the others.
 template <class Work> std::chrono::steady_clock::duration on_threads(std::ptrdiff_t count, Work work) {
   std::exception_ptr failure;
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// NA among the values of segments.
+// Sets results to NA if there is an NA among the values of a segment.
 #include <kernops/missing.h>
 
 #include "segments/passes.h"
@@ -13,7 +13,8 @@ bool missing_at(const SegmentValues& x, Count column, Count row) {
   return x.data && is_missing(value_at(x, column, row));
 }
 
-// Calls body(row of the result, row of x) for all values of the requested rows.
+// Calls body(row of the result, row of x) for all values of the segments for which wanted(row of the result) is true.
+// If the segments are groups, all values are visited.
 template <class Wanted, class Body> void each_value(const Segments& segments, Wanted wanted, Body body) {
   if (segments.groups) {
     for (Count n = 0; n < segments.values; ++n)
@@ -29,8 +30,8 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// Marks a softmax: a missing value makes its whole segment missing or, if missing values are skipped, only its own
-// result.
+// Marks the results of a softmax. A missing value makes all results of its segment missing or, if missing values are
+// skipped, only its own result.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };
@@ -44,7 +45,7 @@ void mark_softmax(const SegmentRequest& request, Count column) {
   });
 }
 
-// Calls body(row of the result, row of x) for all values, in the order of the scan within a segment.
+// Calls body(row of the result, row of x) for all values; within a segment, in the direction of the scan.
 template <class Body> void each_scanned(const SegmentRequest& request, Body body) {
   const Segments& segments = request.segments;
   if (segments.groups) {
@@ -61,7 +62,7 @@ template <class Body> void each_scanned(const SegmentRequest& request, Body body
   }
 }
 
-// Marks a scan: a missing value makes its result and all later results of the segment missing.
+// Marks the results of a scan. A missing value makes its result and all later results of its segment missing.
 void mark_scan(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   each_scanned(request, [&](Count row, Count n) {
@@ -89,7 +90,7 @@ void mark_missing_on_host(const SegmentRequest& request) {
   const bool named = !request.formula && !request.softmax;
   if (request.skip_missing && !request.softmax) return;
   const StatisticId op = StatisticId(request.op);
-  if (named && (op == StatisticId::first || op == StatisticId::last)) return;  // the result is one of the values
+  if (named && (op == StatisticId::first || op == StatisticId::last)) return;  // first or last value, NA included
   const int outputs = request.outputs();
   const bool paired = !request.weight_of;
   const Count rows = request.rows();

@@ -8,7 +8,7 @@ namespace {
 
 Count result_count(const SegmentRequest& request) { return request.segments.count * request.columns; }
 
-// Reduces the same segments to numbers in the backend's memory, in the highest precision.
+// Reduces the same segments by `op` to doubles in the memory of the backend.
 Temporary reduced(const SegmentPasses& passes, SegmentRequest part, StatisticId op) {
   Temporary there = passes.numbers(result_count(part));
   part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr, part.no_nan = nullptr;
@@ -23,7 +23,7 @@ Temporary sum_of(const SegmentPasses& passes, SegmentRequest part, SegmentTerm t
   return reduced(passes, part, StatisticId::sum);
 }
 
-// Moments with weights, which are frequencies of values.
+// Computes moments with weights, which are the frequencies of the values.
 void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request) {
   if (request.op == int(StatisticId::mean) && passes.reduce_mean(request)) return;
   const Temporary mass = sum_of(passes, request, SegmentTerm::Mass), mean = sum_of(passes, request, SegmentTerm::Times);
@@ -37,7 +37,7 @@ void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request
   passes.copy(squares, result_count(request), request.out);
 }
 
-// Reduces values with weights. For a count, the weights determine which values exist.
+// Reduces values with weights. For a count, a value counts if its weight is not missing and not 0.
 void reduce_weighted(const SegmentPasses& passes, SegmentRequest request) {
   const SegmentTerm term = statistics()[size_t(request.op)].weights;
   if (term == SegmentTerm::Moments) return weighted_moments(passes, request);
@@ -73,8 +73,8 @@ void fill_empty(const SegmentPasses& passes, const SegmentRequest& request) {
 
 namespace {
 
-// The largest value of each segment, and the sum of its exponentials relative to this value. The sum is exact, whereas
-// its logarithm would be rounded.
+// For each segment, the largest value and the sum of exponentials relative to the largest value. The sum keeps full
+// precision, whereas its logarithm would be rounded.
 class Exponentials {
  public:
   Exponentials(const SegmentPasses& passes, SegmentRequest request) {
@@ -89,7 +89,7 @@ class Exponentials {
   Temporary largest_, mass_;
 };
 
-// The numbers of each segment that a gradient needs, after the incoming gradient.
+// Computes the numbers of each segment, in addition to the incoming gradient, that a gradient needs.
 std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentMap gradient) {
   std::vector<Temporary> parts;
   request.weights = {}, request.precise = true;
@@ -106,7 +106,7 @@ std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest requ
   return parts;
 }
 
-// Copies the incoming gradients of the segments to the backend's memory.
+// Copies the incoming gradients to the memory of the backend.
 Temporary incoming_numbers(const SegmentPasses& passes, const SegmentGradient& request) {
   const Count count = result_count(request);
   Temporary there = passes.numbers(count);
@@ -151,7 +151,7 @@ void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& re
     return passes.map(values, gradient, request.in_place, 0);
   }
   const std::vector<Temporary> parts = parts_of(passes, request, gradient);
-  // dividing the product by a value has full precision only if the product has full precision
+  // the gradient divides the product by each value, which is precise only if the product did not underflow or overflow
   if (gradient == SegmentMap::ProductGradient && !passes.all_normal(parts[0], result_count(request)))
     return passes.other_products(request);
   values.given = {incoming.data};

@@ -4,8 +4,8 @@
 
 namespace kernops {
 
-// out_n = x_n + factor_n * the previous result (or, if `reverse`, the next result) in the segment of n. One column on
-// the host; results of rows outside all segments stay unchanged.
+// Computes out_n = x_n + factor_n * (the previous result in the segment of n or, if `reverse`, the next result). The
+// arrays have one column and are on the host. Results of rows outside all segments are not written.
 void recur_in_segments(const Segments& segments, const double* x, const double* factor, bool reverse, double* out);
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// The geometry of segments, their operations, and formulas that join two values.
+// The positions of segments, the table of operations, and user formulas that combine two values.
 #include "segments/segments.h"
 
 #include <kernops/jobs/segments.h>

@@ -13,7 +13,7 @@ enum class StatisticId : int {
 enum class SegmentTerm : int {
 #define TERM(name, ...) name,
 #include <kernops/segment_terms.def>
-  Moments,  // column of segments.def: true if weights are used
+  Moments,  // segments.def: true if the statistic uses weights
   none
 };
 
@@ -31,10 +31,10 @@ struct Statistic {
   SegmentMap gradient;
   int outputs;
   size_t state_bytes;           // size of the state to which single values are added
-  double (*empty)(int output);  // the result finish() of a new state
+  double (*empty)(int output);  // the result of a state without values
 };
 const std::vector<Statistic>& statistics();
-int statistic_row(const std::string& name);  // -1 if there is none
+int statistic_row(const std::string& name);  // -1 if there is no such statistic
 
 struct TermRow {
   std::string name;

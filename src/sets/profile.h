@@ -1,28 +1,28 @@
 // The profile likelihood of a response with Vecchia's approximation: the coefficients of the trend and the scale, which
-// is the common factor of all variances, have their optimal values. Independent of R.
+// is a common factor of all variances, are set to their optimal values. Independent of R.
 #pragma once
 #include "sets/eigen.h"
 
 namespace kernops {
 
 struct Profile {
-  // -2 log-likelihood (with REML, of error contrasts); INFINITY if the covariance is singular
+  // -2 log-likelihood (-2 log restricted likelihood with REML); INFINITY if the covariance is singular
   double value = INFINITY, scale = 0;
   double degrees = 0;
   Eigen::VectorXd contrast;  // 1, then minus the coefficients of the trend
-  Eigen::MatrixXd inverse;   // with REML: for the determinant of the products of the trend; otherwise empty
+  Eigen::MatrixXd inverse;   // with REML, for the log-determinant of the trend's Gram matrix; otherwise empty
 };
 
-// `gram` has the lower triangle of the products of the whitened columns, row by row: the response, then the trend.
+// `gram` is the Gram matrix of the whitened columns (the response, then the trend): its lower triangle by rows.
 Profile profile_of(const double* gram, int columns, double logdet, double n, bool reml);
 
-// The symmetric matrix with this lower triangle.
+// Returns the symmetric matrix with a given lower triangle, stored by rows.
 Eigen::MatrixXd from_triangle(const double* triangle, int size);
 
-// The profile value from its parts; `root` is the diagonal of the factor of the products of the trend.
+// The profile value from its parts; `root` is the diagonal of the Cholesky factor of the trend's Gram matrix.
 double profile_value(double degrees, double quadratic, double logdet, const Eigen::MatrixXd& root, bool reml);
 
-// The derivatives of a profile with respect to parameters of the covariance, computed from the sums over the sets
+// The derivatives of a profile with respect to the parameters of the covariance, computed from sums over the sets
 // (SetJob): the gradient of the value, and twice an information matrix.
 struct ProfileSlopes {
   Eigen::VectorXd gradient;

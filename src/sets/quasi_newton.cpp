@@ -11,14 +11,14 @@ namespace {
 
 constexpr int most_steps = 60, most_halvings = 5;
 
-// Replaces small and negative curvatures by a small positive curvature.
+// Replaces negative and small eigenvalues of h by a small positive number.
 MatrixXd positive_definite(const MatrixXd& h) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> e(h);
   const double least = std::max(std::min(1e-3 * e.eigenvalues().cwiseAbs().maxCoeff(), 0.1), 1e-12);
   return e.eigenvectors() * e.eigenvalues().cwiseMax(least).asDiagonal() * e.eigenvectors().transpose();
 }
 
-// Selects rows and columns of a matrix.
+// Returns the entries of a matrix in some rows and columns.
 MatrixXd submatrix(const MatrixXd& h, const std::vector<int>& rows, const std::vector<int>& columns) {
   MatrixXd part(rows.size(), columns.size());
   for (size_t r = 0; r < rows.size(); ++r)
@@ -26,8 +26,8 @@ MatrixXd submatrix(const MatrixXd& h, const std::vector<int>& rows, const std::v
   return part;
 }
 
-// The next step, which changes each parameter by at most 1. A parameter that would pass its bound stops at the bound,
-// and the others move to their optimal values given this.
+// Returns the next step, which changes each parameter by at most 1. A parameter that would cross its bound is set to
+// the bound, and the other parameters to the optimum of the quadratic model given this value.
 VectorXd newton_step(const SearchPoint& from, MatrixXd h, const Bounds& bounds) {
   const int size = int(from.s.size());
   const VectorXd &g = from.gradient, &s = from.s;
@@ -69,8 +69,8 @@ void update(MatrixXd& h, const VectorXd& s, const VectorXd& y) {
   h += y * y.transpose() / s.dot(y) - hs * hs.transpose() / s.dot(hs);
 }
 
-// The point with long ranges at their bounds, if the ranges increase and the slope is not negligible: the likelihood
-// approaches its limit for long ranges so slowly that a search would take many steps.
+// Returns the point with long ranges moved to their bounds, if the step increases these ranges and the slope is not
+// negligible. With increasing range, the likelihood approaches its limit so slowly that a search would take many steps.
 VectorXd far_point(const SearchPoint& point, const VectorXd& step, double least_step, const Bounds& bounds) {
   VectorXd s = point.s;
   for (Eigen::Index k = 0; k < s.size(); ++k)

@@ -1,5 +1,5 @@
-// Minimises within bounds by quasi-Newton steps (BFGS) that begin with an information matrix; the counterpart of
-// R/search_newton.R without R. Values are -2 log-likelihoods.
+// Minimises a function within bounds by quasi-Newton steps (BFGS) that begin with an information matrix; the C++
+// counterpart of R/search_newton.R. Values are -2 log-likelihoods.
 #pragma once
 #include <functional>
 #include <vector>
@@ -30,7 +30,7 @@ struct SearchEnd {
   bool converged = false;
 };
 
-// A search that cannot reach a value `below` is abandoned.
+// Returns the end of a search. The search stops early if it cannot reach a value less than `below`.
 SearchEnd quasi_newton(const SearchTarget& target, const Eigen::VectorXd& start, const Bounds& bounds,
                        double below = INFINITY);
 

@@ -17,7 +17,7 @@ SetRequest at_theta(const ResponseRequest& request, const double* theta) {
   return sets;
 }
 
-// The whitened columns of the trend, point by point.
+// Returns the whitened columns of the trend, with the numbers of a point next to each other.
 std::vector<double> whitened_trend(const SetRequest& sets, const std::vector<double>& weights,
                                    const std::vector<double>& sd) {
   std::vector<double> whitened(size_t(sets.n) * sets.columns);
@@ -79,7 +79,7 @@ SharedProducts shared_products(const ResponseRequest& request, const ColumnBlock
 std::vector<double> shared_values(const ResponseRequest& request, const MatrixXd& theta) {
   const ColumnBlocks columns(request.responses, request.sets.n, request.count);
   const Settings& settings = request.sets.settings;
-  ResponseRequest one = request;  // a request for one thread
+  ResponseRequest one = request;  // a request that uses one thread
   one.sets.settings.threads = 1, one.sets.settings.keep_going = nullptr;
   const double degrees = double(request.sets.n - (request.reml ? request.sets.columns : 0));
   std::vector<double> values(size_t(request.count * theta.cols()), INFINITY);

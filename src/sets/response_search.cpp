@@ -1,4 +1,4 @@
-// The optimum of each response: BFGS steps that start with the expected information, within bounds.
+// Finds the optimum of each response by BFGS steps within bounds, which begin with the expected information matrix.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,7 +15,7 @@ using Eigen::VectorXd;
 
 namespace {
 
-// The likelihood of one response.
+// The profile likelihood of one response, as the target of a search.
 class ResponseLikelihood {
  public:
   ResponseLikelihood(const ResponseRequest& request, const ResponseParameters& parameters, Count number)
@@ -28,7 +28,7 @@ class ResponseLikelihood {
     sets_.settings.threads = 1, sets_.settings.keep_going = nullptr;
   }
 
-  // Evaluates the point at s, in which the searched parameters are `moved`.
+  // Evaluates the likelihood at the point s whose searched parameters have the values `moved`.
   SearchPoint visit(const VectorXd& moved) {
     ++evaluations, latest = moved;
     SearchPoint point{moved};
@@ -58,8 +58,8 @@ class ResponseLikelihood {
   }
 
   int evaluations = 0;
-  VectorXd latest;  // the latest evaluation
-  Profile profile;  // its profile
+  VectorXd latest;  // the point that was evaluated last
+  Profile profile;  // the profile at this point
 
  private:
   const ResponseRequest& request_;
@@ -69,7 +69,7 @@ class ResponseLikelihood {
   std::vector<double> values_;
 };
 
-// The numbers of the starts that lead to separate optima; the start with the lowest value comes first.
+// Selects the starts from which searches probably lead to separate optima; the start with the lowest value comes first.
 std::vector<int> promising(const double* values, Count stride, const ResponseStarts& starts) {
   std::vector<int> optima;
   const auto value = [&](int k) { return values[k * stride]; };
@@ -86,8 +86,9 @@ std::vector<int> promising(const double* values, Count stride, const ResponseSta
   return optima;
 }
 
-// The optimum within `wide` bounds from one start. A range beyond its ridge is kept only if the log-likelihood
-// increases by 0.1; beyond the ridge, the value differs from its limit by about its slope.
+// Searches from one start, first within the narrow bounds and then within the wide ones. A range beyond its ridge is
+// accepted only if the log-likelihood is higher by 0.1; beyond the ridge, the value differs from its limit by about its
+// slope.
 SearchEnd end_from(const SearchTarget& target, const VectorXd& start, const Bounds& narrow, const Bounds& wide,
                    double below) {
   SearchEnd end = quasi_newton(target, start, narrow, below);

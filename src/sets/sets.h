@@ -1,4 +1,4 @@
-// Conditional densities of sets of points: the requests of R. Independent of R.
+// Computations with conditioning sets, as requested by R. Independent of R.
 #pragma once
 #include <kernops/jobs/sets.h>
 
@@ -9,10 +9,10 @@
 
 namespace kernops {
 
-// Points in their order, and the sets of some of them.
+// Points in their order, and the conditioning sets of some of these points.
 struct SetRequest {
   const Kernel* covariance;        // stores k(x, y; theta), with the variables theta, x and y in this order
-  const Kernel* slopes = nullptr;  // its gradient with respect to theta, or null
+  const Kernel* slopes = nullptr;  // the gradient of k with respect to theta, or null
   const double* theta;
   int parameters, nugget = -1;  // number of parameters; the parameter that multiplies the noise slopes
   const double* points;         // n x d, in column-major order, like all matrices
@@ -20,20 +20,20 @@ struct SetRequest {
   int d;
   const double *noise, *noise_slope;  // noise of each point; null for 0
   double slopes_of_noise = 0;         // multiple of noise_slope that is added to the noise
-  double diagonal = 1;                // factor of the formula's variances
+  double diagonal = 1;                // factor of k(x, x)
   const double* values = nullptr;     // n x columns
   int columns = 0;
-  const int* neighbours;  // stride x sets numbers, see SetJob
+  const int* neighbours;  // a stride x sets matrix, see SetJob
   int m, stride;          // m: number of nearest neighbours to use
   Count first, sets;
   const double* own =
-      nullptr;  // sets x d: the points of the sets, without noise, which follow the n other points; first is n
-  // rank x (n + sets of own points): see SetJob. Backends other than the CPU do not read factors.
+      nullptr;  // sets x d: points of the sets without noise, which follow the n other points; `first` is then n
+  // rank x (n + sets of own points): see SetJob. Only the CPU reads the factors.
   const double* factors = nullptr;
   int rank = 0;
   Settings settings{};
-  // The GPU's copies of points, noise, values and neighbours, which are the same for each call with this cache; if sets
-  // have their own points, these points and the neighbours are not cached.
+  // A GPU's copies of points, noise, values and neighbours, which must be the same in each call with this cache. If the
+  // sets have their own points, these points and the neighbours are not cached.
   std::shared_ptr<BackendCache>* kept = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// The axis reductions of one instruction set: included by cpu/simd/axes_baseline.cpp, cpu/simd/axes_avx2.cpp and
-// cpu/simd/axes_avx512.cpp, which define the instruction set.
+// Reductions over array dimensions for one instruction set. This file is included by cpu/simd/axes_baseline.cpp,
+// cpu/simd/axes_avx2.cpp and cpu/simd/axes_avx512.cpp, which choose the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/axes/reduce.h>

@@ -1,4 +1,5 @@
-// The operations on tiles for one instruction set: included by cpu/simd/dense_baseline.cpp and cpu/simd/dense_avx2.cpp.
+// Operations on tiles for one instruction set. This file is included by cpu/simd/dense_baseline.cpp and
+// cpu/simd/dense_avx2.cpp.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include "cpu/simd/dense_eigen.h"
@@ -25,7 +26,7 @@ void subtract_product(Matrix c, Matrix a, bool transpose_a, Matrix b, bool trans
     C.noalias() -= A * B;
 }
 
-// Factors a matrix by a copy that is aligned for Eigen, because rounding depends on the alignment of a matrix.
+// Factorises a copy of the matrix that is aligned for Eigen: rounding errors depend on the alignment of a matrix.
 std::ptrdiff_t factor(Matrix a) {
   View A = view(a);
   Dynamic copy = A;

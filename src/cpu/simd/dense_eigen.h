@@ -1,4 +1,4 @@
-// Eigen for the instruction set of simd/isa.h, in a separate namespace, so that no function compiled for AVX2
+// Includes Eigen in a separate namespace for the instruction set of simd/isa.h, so that no function compiled for AVX2
 // can be linked into baseline code.
 #pragma once
 #pragma GCC system_header  // silences warnings of Eigen
@@ -20,7 +20,7 @@
 #define Eigen KERNOPS_JOIN(Eigen_, KERNOPS_ISA)
 #define EIGEN_DONT_PARALLELIZE
 
-// g++ reads a whole file before `#pragma GCC target` defines these macros, which Eigen requires.
+// Defines macros that Eigen tests: g++ reads the whole file before `#pragma GCC target` would define them.
 #if KERNOPS_SIMD == 2
 #undef __AVX__
 #undef __AVX2__

@@ -1,4 +1,4 @@
-// The name of an instruction set, as part of an identifier and as text.
+// The name of the instruction set, as a part of identifiers and as text.
 #pragma once
 #define KERNOPS_JOIN_(a, b) a##b
 #define KERNOPS_JOIN(a, b) KERNOPS_JOIN_(a, b)

@@ -1,5 +1,5 @@
-// The engine of one instruction set: included by cpu/simd/pairs_baseline.cpp, cpu/simd/pairs_avx2.cpp and
-// cpu/simd/pairs_avx512.cpp, which define the instruction set.
+// The map-reduce engine for one instruction set. This file is included by cpu/simd/pairs_baseline.cpp,
+// cpu/simd/pairs_avx2.cpp and cpu/simd/pairs_avx512.cpp, which choose the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/map_reduce.h>
@@ -35,7 +35,7 @@ template <class T, class A> Entry find_entry(const Job& job) {
   return choice;
 }
 
-template StepFunction<double> step_function<double>(int);  // for cpu/simd/sets.h too
+template StepFunction<double> step_function<double>(int);  // cpu/simd/sets.h uses it, too
 
 inline Entry find_entry(const Job& job, bool single) {
   if (!single) return find_entry<double, double>(job);

@@ -1,5 +1,5 @@
-// Scans of segments with one instruction set: included by cpu/simd/scans_baseline.cpp, cpu/simd/scans_avx2.cpp and
-// cpu/simd/scans_avx512.cpp, which define the instruction set.
+// Scans of segments for one instruction set. This file is included by cpu/simd/scans_baseline.cpp,
+// cpu/simd/scans_avx2.cpp and cpu/simd/scans_avx512.cpp, which choose the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/segments/scan_formula.h>

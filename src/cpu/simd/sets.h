@@ -1,5 +1,5 @@
-// Sets of points with one instruction set: included by cpu/simd/sets_baseline.cpp, cpu/simd/sets_avx2.cpp and
-// cpu/simd/sets_avx512.cpp, which define the instruction set.
+// Computations with conditioning sets for one instruction set. This file is included by cpu/simd/sets_baseline.cpp,
+// cpu/simd/sets_avx2.cpp and cpu/simd/sets_avx512.cpp, which choose the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/sets/adjoint.h>

@@ -1,4 +1,4 @@
-// The interface of the engine of each instruction set for sets of points: plain pointers, so that code compiled for
+// The functions of an engine for conditioning sets. The interface consists of plain pointers, so that code compiled for
 // different instruction sets shares nothing else.
 #pragma once
 #include <kernops/jobs/sets.h>

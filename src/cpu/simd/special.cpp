@@ -1,4 +1,4 @@
-// The special functions of the CPU, for all instruction sets.
+// The special functions that all instruction sets of the CPU share.
 #define KERNOPS_SPECIAL(function, value) \
   double function { return value; }
 #include <kernops/special.h>

@@ -1,4 +1,5 @@
-// Axis reductions on the GPU: how slices are distributed over blocks, and the launches of cuda/axes/reduce.cuh.
+// Reductions over array dimensions on the GPU: how slices are distributed to blocks, and the launches of
+// cuda/axes/reduce.cuh.
 #include <algorithm>
 #include <stdexcept>
 
@@ -12,14 +13,15 @@ namespace {
 
 constexpr Count block = 256, warp = 32, enough_blocks = 4096, most_chunks = 4096;
 
-// The lowest power of 2 that is at least n, limited to `most`.
+// Returns the smallest power of 2 that is at least n, but not more than `most`.
 Count power_of_2(Count n, Count most) {
   Count power = 1;
   while (power < n && power < most) power *= 2;
   return power;
 }
 
-// Neighbouring threads read neighbouring values. If there are too few results for all blocks, slices are split.
+// Distributes slices such that neighbouring threads read neighbouring values. If there are too few results to occupy
+// all blocks, slices are split.
 void lay_out(SliceJob& job) {
   const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   job.along = job.reduced.count > 0 && first.stride == 1;
@@ -38,12 +40,12 @@ size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
   return job.chunks() > 1 ? size_t(job.results * job.chunks()) * state_bytes : 0;
 }
 
-// Softmax uses the states of logsumexp.
+// The statistic whose states a softmax uses.
 const Statistic& logsumexp() { return statistics()[int(StatisticId::logsumexp)]; }
 
 const char* type_of(const SliceJob& job) { return job.doubles ? "double" : job.floats ? "float" : "int"; }
 
-// Launches the kernels of one job.
+// Launches the kernels for one job.
 class Launcher {
  public:
   Launcher(SliceJob& job, const std::string& text)
@@ -112,7 +114,7 @@ void softmax(SliceJob job) {
   run.wait();
 }
 
-// Copies host values to the current device; the caller keeps the returned Buffer for as long as the job uses it.
+// Copies values of the host to the current device. The caller must keep the returned Buffer as long as the job uses it.
 std::unique_ptr<Buffer> upload(SliceJob& job, Count values) {
   const void* from = job.doubles ? static_cast<const void*>(job.doubles) : job.integers;
   const size_t bytes = size_t(values) * (job.doubles ? sizeof(double) : sizeof(int));

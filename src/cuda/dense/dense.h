@@ -1,5 +1,5 @@
-// Dense linear algebra on a GPU: launches of cuda/dense/*.cuh on matrices of doubles, and calls of cuBLAS and cuSOLVER
-// if these libraries are found.
+// Dense linear algebra on a GPU for matrices of doubles: launches of cuda/dense/*.cuh and, if the libraries are found,
+// calls of cuBLAS and cuSOLVER.
 #pragma once
 #include "cuda/cuda.h"
 #include "dense/algebra.h"
@@ -7,7 +7,7 @@
 namespace kernops {
 namespace cuda {
 
-// Blocks of vectors on a device.
+// Operations on blocks of vectors that are stored on a device.
 class DeviceVectors : public Dense {
  public:
   void axpby(const Numbers& a, const Block& x, const Numbers& b, const Block& y) const override;

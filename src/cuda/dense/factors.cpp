@@ -1,6 +1,6 @@
-// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, and overwritten. Each is the upper left
-// part of a matrix whose size is a multiple of 32, with ones on the rest of the diagonal: cuBLAS then reaches 56
-// Tflop/s of an H200, compared with 51 for odd sizes, and 38 if columns are an odd number of doubles apart.
+// Covariance matrices on a GPU, which the formula engine fills and cuSOLVER factorises in place. A matrix is padded to
+// a size that is a multiple of 32, with ones on the rest of the diagonal. On an H200, cuBLAS then reaches 56 Tflop/s,
+// compared with 51 for odd sizes, and with 38 if the distance between columns is an odd number of doubles.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 constexpr int threads = 256;
 constexpr Count many = 1024;  // number of columns per call of cuBLAS
 
-// Number of columns per call of the engine: the size of the last variable of a formula, which is 1 for a single column.
+// The number of columns per call of the formula engine. This is the size of the last variable of the formula; a formula
+// for a single column has size 1.
 Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
 
 Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
@@ -31,7 +32,7 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 Count padded(Count n) { return whole_blocks(n, 32); }
 
-// A square matrix whose memory has more columns than the matrix is padded.
+// Returns the padded square matrix, if the memory of a matrix has more columns than the matrix.
 Triangle whole(const Block& k) {
   const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
   return {k.at, order, order};
@@ -46,12 +47,12 @@ TriangleJob job_for(const Block& k) {
   return job;
 }
 
-// The points of a block from number `first` on, in the layout that the engine reads.
+// Returns the points of a block from number `first` on, as an array that the formula engine reads.
 ArrayRef from_row(const Block& x, Count first) {
   return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
 
-// The unit matrix of `width` columns.
+// A unit matrix with `width` columns on the device.
 struct UnitMatrix {
   explicit UnitMatrix(Count width) : width(width), memory(size_t(width * width) * sizeof(double)) {
     std::vector<double> values(size_t(width * width), 0.0);
@@ -63,7 +64,7 @@ struct UnitMatrix {
   const Buffer memory;
 };
 
-// Evaluates a formula of the parameters theta and of points, whose variables come in this order.
+// Evaluates a formula whose variables are the parameters theta, followed by the given points.
 void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayRef> points, Data data,
                  const Settings& settings, const Output& out) {
   points.insert(points.begin(), theta);
@@ -74,7 +75,7 @@ void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayR
   if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();
 }
 
-// Computes blocks of rows up to the diagonal.
+// The pairs of the lower triangle, as blocks of rows that end near the diagonal.
 Blocks lower_triangle(Count n) {
   constexpr Count rows = 512;
   Blocks blocks;
@@ -94,7 +95,7 @@ class DeviceDense : public DeviceVectors {
  public:
   std::string problem() const override {
     try {
-      driver();  // fails first if there is no device, without opening cuSOLVER
+      driver();  // throws if there is no device, before cuSOLVER is opened
       solver_version();
       return "";
     } catch (const CudaError& error) {
@@ -103,7 +104,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // exponentials are computed by polynomials, with larger errors
+  double rounding() const override { return 3; }  // polynomials that compute exponentials have larger errors
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
@@ -151,9 +152,10 @@ class DeviceDense : public DeviceVectors {
     multiply(part(m), true, product, panel(out));
   }
 
-  // Computes derivatives with the weights W = M' M - left right', where M, the inverse of a factor, is lower
-  // triangular. cuBLAS computes many columns of M' M at a time; the columns of W are the weights of the engine's sums:
-  // `weighted` returns, for each x_i, the gradient of sum_j (w_i | e_j) k(x_i, y_j).
+  // Computes derivatives with the weights W = M' M - left right', where the lower triangular M is the inverse of a
+  // factor. cuBLAS computes many columns of M' M at a time, and the columns of W are the weights w of sums that the
+  // formula engine computes: `weighted` returns, for each x_i, the gradient of sum_j (w_i
+  // e_j) k(x_i, y_j).
   // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,
@@ -197,7 +199,7 @@ class DeviceDense : public DeviceVectors {
   }
 
  private:
-  // Returns the diagonal of a triangle, and the sums of squares of its columns.
+  // Returns the diagonal of a triangular matrix, and the sum of squares of each column.
   static std::pair<Numbers, Numbers> columns_of(const Block& l) {
     const size_t bytes = size_t(l.rows) * sizeof(double);
     const Buffer sums(2 * bytes);

@@ -16,7 +16,7 @@ void run(const char* name, const SparseJob& job) {
   if (job.n > 0) launch(function(text, name), unsigned(ceil_div(32 * job.n, threads)), 1, threads, &job);
 }
 
-// Converts row pointers and column indices that count from 1 to indices that count from 0.
+// Converts the order of the points, which R counts from 1, to row numbers from 0.
 std::vector<int> rows_of(const neighbours::SparseInverse& inverse) {
   std::vector<int> rows(size_t(inverse.n));
   for (Count i = 0; i < inverse.n; ++i) rows[size_t(i)] = inverse.order[i] - 1;
@@ -32,7 +32,7 @@ std::vector<long long> starts_of(const neighbours::SparseInverse& inverse) {
   return std::vector<long long>(inverse.start, inverse.start + inverse.n + 1);
 }
 
-// The sparse inverse in the memory of a device.
+// A copy of the sparse inverse on a device.
 struct DeviceInverse : BackendCache {
   explicit DeviceInverse(const neighbours::SparseInverse& inverse, int device)
       : device(device),

@@ -1,6 +1,6 @@
-// Triangles by halves: (A 0; B C) is processed as A, B and C, so that nearly all work is products of full matrices, for
-// which cuBLAS reaches 50 to 60 Tflop/s on an H200. On the same GPU, its triangular routines reach 44 Tflop/s, and 14
-// Tflop/s for products with few columns (n = 52,736, float64).
+// Operations with triangular matrices by halves: (A 0; B C) is processed as A, B and C, so that nearly all work
+// consists of products of full matrices. For these, cuBLAS reaches 50 to 60 Tflop/s on an H200. The triangular routines
+// of cuBLAS reach 44 Tflop/s on the same GPU, and 14 Tflop/s for products with few columns (n = 52,736, float64).
 #include "cuda/dense/triangles.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count leaf = 2048;            // up to this size cuBLAS is fast
-constexpr Count inverted_leaf = 512;    // up to this size, the inverse solves for the unit matrix
-constexpr Count factored_leaf = 16384;  // up to this size cuSOLVER is as fast
+constexpr Count leaf = 2048;            // up to this size, the triangular routines of cuBLAS are fast
+constexpr Count inverted_leaf = 512;    // up to this size, a triangle is inverted by solving for the unit matrix
+constexpr Count factored_leaf = 16384;  // up to this size, cuSOLVER is as fast as a factorisation by halves
 constexpr Count squared_columns = 16384;
 
 struct Halves {
@@ -28,7 +28,7 @@ Panel lower_rows(const Panel& x, Count rows) { return x.block(x.rows - rows, 0, 
 Panel left_columns(const Panel& x, Count columns) { return x.block(0, 0, x.rows, columns); }
 Panel right_columns(const Panel& x, Count columns) { return x.block(0, x.columns - columns, x.rows, columns); }
 
-// out = scale T x, or scale T' x.
+// Computes out = scale T x or, if `transposed`, out = scale T' x.
 void times(double scale, const Panel& t, bool transposed, const Panel& x, const Panel& out) {
   if (t.rows <= leaf) return trmm(scale, Side::left, t, false, transposed, x, out);
   const Halves of = halves(t, leaf);
@@ -39,7 +39,7 @@ void times(double scale, const Panel& t, bool transposed, const Panel& x, const 
   gemm(scale, of.b, transposed, transposed ? second : first, false, 1, transposed ? out_first : out_second);
 }
 
-// out = x T.
+// Computes out = x T.
 void times_right(const Panel& x, const Panel& t, const Panel& out) {
   if (t.rows <= leaf) return trmm(1, Side::right, t, false, false, x, out);
   const Halves of = halves(t, leaf);
@@ -59,7 +59,7 @@ void solve_transposed_right(const Panel& l, const Panel& x) {
   solve_transposed_right(of.c, second);
 }
 
-// Replaces t by t - x x'. x should have few columns: with many columns, the speed of cuBLAS falls from 49 to 5 Tflop/s.
+// Replaces t by t - x x'. x should have few columns: with many columns, the speed of cuBLAS drops from 49 to 5 Tflop/s.
 void subtract_square(const Panel& x, const Panel& t) {
   if (t.rows <= leaf) {
     for (Count k = 0; k < x.columns; k += squared_columns)
@@ -83,7 +83,8 @@ Count factor_parts(const Panel& t) {
   return bad ? of.a.rows + bad : 0;
 }
 
-// (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). `unit` is a unit matrix of the size of a leaf.
+// Replaces t by its inverse: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). `unit` is a unit matrix of the size of a
+// leaf.
 void invert_parts(const Panel& t, const Panel& unit, double* temporary) {
   if (t.rows <= inverted_leaf) {
     const Panel solved{temporary, t.rows, t.rows, t.rows};

@@ -1,11 +1,12 @@
-// Triangular factors of large matrices on the GPU.
+// Cholesky factors of large matrices on the GPU, and other operations with triangular matrices.
 #pragma once
 #include "cuda/solver.h"
 
 namespace kernops {
 namespace cuda {
 
-// n x n doubles in column-major order, `stride` apart; only the lower (or the upper) triangle is accessed.
+// An n x n matrix of doubles in column-major order, with columns `stride` doubles apart; only the lower (or the upper)
+// triangle is accessed.
 struct Triangle {
   double* at;
   Count n, stride;
@@ -14,18 +15,19 @@ struct Triangle {
   Panel panel() const { return {at, n, n, stride}; }
 };
 
-// Replaces a matrix by its Cholesky factor L; returns 0, or the row, from 1, of the first pivot that is not positive.
+// Replaces a matrix by its Cholesky factor L. Returns 0, or the row, from 1, of the first pivot that is not positive.
 Count factor(const Triangle& a);
 // Replaces L by its inverse.
 void invert(const Triangle& l);
-// Replaces b, n x columns, by L^-1 b or L^-T b.
+// Replaces the n x columns matrix b by L^-1 b or, if `transposed`, by L^-T b.
 void solve(const Triangle& l, bool transposed, double* b, Count columns);
-// Replaces b, rows x n, by b L^-T.
+// Replaces the rows x n matrix b by b L^-T.
 void solve_right(const Triangle& l, double* b, Count rows);
-// Computes L x or L' x.
+// Computes out = L x or, if `transposed`, out = L' x.
 void multiply(const Triangle& l, bool transposed, const Panel& x, const Panel& out);
 
-// c = a b + scale c, for an m x k matrix a (or k x m, to be transposed) and a k x n matrix b, all contiguous.
+// Computes c = a b + scale c for an m x k matrix a and a k x n matrix b; if `transposed`, a is given as its transpose.
+// All matrices are contiguous.
 void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);
 
 }  // namespace cuda

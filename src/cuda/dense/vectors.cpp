@@ -28,10 +28,10 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Returns whether products of this size justify the time of opening cuBLAS, if it is installed.
+// Returns whether a product of this size is large enough to open cuBLAS for it, if cuBLAS is installed.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
-// Factorises a matrix on the CPU if there is no cuSOLVER: x is copied to the host and back.
+// Factorises a matrix on the CPU if there is no cuSOLVER: copies x to the host and back.
 struct OnHost {
   explicit OnHost(const Block& x) : there(x), numbers(size_t(x.length())) {
     copy_out(numbers.data(), address(x.at), numbers.size() * sizeof(double));
@@ -149,7 +149,7 @@ void DeviceVectors::orthogonal(const Block& q, int passes, double* R, const Sett
     solve_right(l, q.at, q.rows);
     solve_right(l, b, k);
   }
-  copy_in(inside.pointer(), unit.data(), bytes);  // b is the inverse of R
+  copy_in(inside.pointer(), unit.data(), bytes);  // b becomes the inverse of R
   cuda::solve({b, k, k, true}, false, l.at, k);
   copy_out(R, inside.pointer(), bytes);
 }

@@ -1,4 +1,4 @@
-// Nearest points of a tree, on the first device; the tree stays there between calls.
+// Searches for nearest points on the first device. The k-d tree stays on the device between calls.
 #include "neighbours/neighbours.h"
 
 #include <kernops/jobs/neighbours.h>
@@ -11,11 +11,11 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
-constexpr Count points_for_query = 64;   // fewer queries take the CPU less time than copying the tree
-constexpr Count batch = Count(1) << 19;  // queries per launch, after which R may interrupt
+constexpr Count points_for_query = 64;   // with fewer queries, the CPU takes less time than copying the tree
+constexpr Count batch = Count(1) << 19;  // number of queries per launch, after which R may interrupt
 
-// The tree on the device: only nodes with at most 32 points, and their ancestors; the CPU's leaves have at most 8
-// points.
+// The k-d tree on the device. It has only the nodes with at most 32 points as leaves, and their ancestors, whereas the
+// leaves of the CPU's tree have at most 8 points.
 struct DeviceTree : BackendCache {
   explicit DeviceTree(const neighbours::KdTree& tree)
       : levels(levels_of(tree)),
@@ -37,7 +37,7 @@ struct DeviceTree : BackendCache {
   const Copied<double> points, boxes;
 };
 
-// Returns whether the copy, the queries and their results fit into half of the free memory; otherwise the CPU searches.
+// Returns whether the tree, the queries and their results fit into half of the free memory; otherwise the CPU searches.
 bool fits(const neighbours::Request& request) {
   const neighbours::KdTree& tree = request.tree;
   const size_t each = size_t(tree.points.d) * sizeof(double) + size_t(request.most + 2) * sizeof(int);

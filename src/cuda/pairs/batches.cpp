@@ -1,4 +1,4 @@
-// The size of a batch of rows and columns on a device, and the number of splits of its columns.
+// Chooses the size of a batch of rows and columns on a device, and the number of splits of the batch's columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// The number of columns of a split, near the requested number of splits, chosen so that splits that run at the same
-// time end at nearly the same time.
+// Returns the number of columns of a split. The number of splits is at most `most_splits`, and near it; it is chosen
+// such that the splits that run at the same time end at nearly the same time.
 Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
   const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
@@ -23,12 +23,13 @@ Count balanced_split(Count columns, Count most_splits, Count blocks, const Recip
   return chosen;
 }
 
-// Halves a count, rounded up to whole units.
+// Halves a count, and rounds it up to a multiple of `unit`.
 void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit) * unit; }
 
 }  // namespace
 
-// The bytes of an item of a level, and of its source if the source is in other memory.
+// The bytes that an item of a level takes on the device, and the bytes of the item's source if the source is stored
+// elsewhere and must be copied.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
@@ -38,7 +39,7 @@ Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   return bytes;
 }
 
-// The maximum number of columns of a launch, so that the caller can interrupt soon.
+// The maximum number of columns of a launch, so that a launch ends soon enough for interrupts.
 Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count columns) const {
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_columns);
@@ -46,15 +47,17 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
   return std::min(columns, ceil_div(ceil_div(columns, parts), task.recipe.columns) * task.recipe.columns);
 }
 
-// Columns are split if rows alone do not fill the device several times.
+// Splits the columns if the rows alone do not fill the device several times.
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
   // bytes of the states of one split
   const Count split_bytes = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
-  // Each split fills its lists from empty ones; if there are few rows, the states soon take more memory than the data.
+  // Each split begins with empty lists, which it must fill. If there are few rows, the states of many splits would soon
+  // take more memory than the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
-  // Blocks that keep lists are slow and few run at a time, so that the last blocks would leave the device nearly idle.
+  // Blocks that sum long vectors are slow and few run at a time, so that the last blocks would leave the device nearly
+  // idle.
   const bool sums_vectors = task.recipe.sums_vectors();
   Count wanted = waves * filled() / blocks;
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
@@ -66,10 +69,10 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
-  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // the states of earlier batches come first
+  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // + 1 for the batches before this
 }
 
-// Halves the rows as long as they fill the device, then the columns, until a batch fits into memory.
+// Halves the rows, as long as the rows fill the device, and then the columns, until a batch fits into memory.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const Count result_bytes = to_states ? 0 : Count(bytes_aside(task, 1));
@@ -88,15 +91,16 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
     else if (fewer_rows)
       halve(batch.rows, per_block);
     else
-      return batch;  // the smallest batch, which must fit
+      return batch;  // no smaller batch is possible, so it must fit
   }
 }
 
-// Returns the memory available for `needed` bytes; the free memory is queried only if `needed` is large.
+// Returns the memory that is available, if `needed` bytes are needed. The free memory is queried only if `needed` is
+// large.
 size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;
-  const auto room = [] { return memory_left() / 8 * 7; };  // blocks may be slightly larger than requested
+  const auto room = [] { return memory_left() / 8 * 7; };  // an allocated block may be slightly larger than requested
   if (needed > room()) copies_.clear();
   return room();
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace table = crossover;
 
-// The inputs of a choice, with the predicates that several choices share.
+// Chooses a recipe. The class holds the inputs, and has predicates that several decisions share.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)
@@ -36,8 +36,8 @@ class Chooser {
     const char* reason;
   };
 
-  // Rows are kept in registers while they fit, which is faster. Tensor cores shift this crossover: inner products, and
-  // sums of the columns' vectors, use tiles for shorter vectors.
+  // Chooses between rows in registers and tiles. Rows in registers are faster as long as they fit. With tensor cores,
+  // tiles are faster for shorter vectors: for inner products, and for sums of vectors of the columns.
   LayoutChoice layout_of_tiles() const {
     const LayoutFeatures& f = p.by_tiles;
     if (p.row <= table::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
@@ -55,8 +55,9 @@ class Chooser {
     return 32 * padded(f.column_entries, 8) * 8 > table::shared_bytes;
   }
 
-  // Returns whether the threads that hold the inner products also evaluate the pairs. They do so if a pair takes little
-  // work, reads few values of its row and column, and columns start at multiples of 16 bytes.
+  // Returns whether the threads that hold the inner products of the pairs also evaluate the pairs. They do if a pair
+  // takes few instructions and reads few values of its row and column, and if each column starts at a multiple of 16
+  // bytes.
   static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = table::little_work) {
     const int bytes = s.single ? 4 : 8;
     return f.numbers == 0 && padded(f.column_entries, bytes) * bytes % 16 == 0 && f.work <= most_work &&
@@ -67,8 +68,8 @@ class Chooser {
     return adds_by_tiles(s) && adds_vectors() && f.adds_columns && f.contractions == 0 && in_place(f, s);
   }
 
-  // Many rows per thread amortise the loads of the columns; few rows leave registers for long values and fill the
-  // device.
+  // The number of rows of a thread. With many rows, the loads of a column are shared by more pairs. With few rows, more
+  // registers are free for long values, and more blocks fill the device.
   int rows_of_thread(const LayoutFeatures& f) const {
     if ((p.exponentiates && f.expands) || f.work > table::much_work) return 1;
     const int four = f.squared ? table::four_rows_squared : table::four_rows,
@@ -89,7 +90,7 @@ class Chooser {
         s.single && rows != 3 && extent.rows >= Count(table::many_rows_of_a_processor) * gpu.multiprocessors;
     int threads = few ? int(table::few_rows) / rows : large ? 256 : 128;
     const int column_bytes = padded(f.column_entries, 8) * 8;
-    // one column of a tile per thread
+    // each thread loads one column of a tile
     while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;
     Recipe made{Layout::by_rows, Mainloop::narrow, consumer(), "", rows, threads, threads};
     made.unrolled = much                       ? 1
@@ -101,8 +102,8 @@ class Chooser {
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // A block has 128 rows, and as many columns as the pairs in the registers of its threads allow. Totals of long
-  // vectors halve the number of rows.
+  // The recipe for tiles. A block has 128 rows, and as many columns as the registers of its threads can hold pairs. If
+  // long vectors are summed, the totals take registers, and a block has half of the rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
     Recipe recipe{
@@ -119,9 +120,9 @@ class Chooser {
     return recipe;
   }
 
-  // The two warp groups of a block process different rows as long as the registers of a thread can hold totals of up to
-  // 256 entries. For longer vectors, both warp groups process the same rows, with half of the entries each. If the rows
-  // are reloaded for each tile, tiles have more columns.
+  // Sets the tile for warp groups. If a thread's registers can hold totals of up to 256 entries, the two warp groups of
+  // a block process different rows. For longer vectors, both warp groups process the same rows, each with half of the
+  // entries. If the rows are reloaded for each tile, tiles have more columns.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& recipe) {
     const bool sums = f.vector_sum > 0;
     recipe.rows_per_thread = 2, recipe.threads = 256;
@@ -137,14 +138,15 @@ class Chooser {
            f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
            (extent.rows > table::few_rows || contracted <= table::resident_rows);
   }
-  // True if the values of the columns that pairs read leave enough shared memory for the vectors of a block.
+  // True if shared memory has room for the vectors of a block, in addition to the values of columns that the pairs
+  // read.
   static bool leaves_room(const LayoutFeatures& f) {
     if (f.vector_sum > 0) return f.kept_column <= table::summed_kept || f.inner_product <= table::summed_beside_kept;
     return f.kept_column <= table::kept || f.inner_product <= table::beside_kept ||
            f.inner_product > table::resident_rows;
   }
 
-  // Sets the atoms, and the batching of a vector sum.
+  // Sets the atoms of the recipe, and the batching if vectors are summed.
   void multiply(const LayoutFeatures& f, Recipe& recipe) const {
     const bool cores = s.single ? gpu.float_cores() : gpu.double_cores();
     const Atom plain = !cores ? Atom::terms : s.single ? Atom::tf32 : Atom::doubles;
@@ -162,7 +164,7 @@ class Chooser {
     recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
-  // With ranges, blocks are about as large as the cluster of an average pair, or smaller.
+  // Changes the recipe for ranges: blocks have about as many rows as the cluster of an average pair, or fewer.
   Recipe fitted(Recipe recipe) const {
     recipe.ranges = true;
     if (recipe.mainloop != Mainloop::narrow) return recipe;
@@ -175,8 +177,8 @@ class Chooser {
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }
 
-  // Returns whether lists are used: the cost of each row and of each tile of columns must be small compared with the
-  // cost of the pairs.
+  // Returns whether to use lists of nearest columns. The work for each row and for each tile of columns must be small
+  // compared with the work for the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
     return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
@@ -193,7 +195,8 @@ class Chooser {
     return made;
   }
 
-  // Returns whether panels are used. `f` is the layout for tiles, which are much slower if a pair has several numbers.
+  // Returns whether to use panels. `f` has the features of the layout for tiles, which are much slower if a pair has
+  // several numbers.
   bool takes_panels(const LayoutFeatures& f) const {
     const int most_work = p.several ? 2 * table::little_work : table::little_work;
     if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
@@ -204,8 +207,9 @@ class Chooser {
         takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= table::values_by_warpgroups);
     return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
-  // Tiles are slower with several batches, because they repeat the contractions for each batch of entries, and with
-  // several numbers of a pair, because they then contract term by term.
+  // Returns whether panels are faster than tiles. If there are several batches of entries, tiles are slower because
+  // they repeat the contractions for each batch; if a pair has several numbers, tiles are slower because they contract
+  // term by term.
   bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)

@@ -1,5 +1,6 @@
-// The pair values of a Plan that a GPU computes for a whole tile of pairs at a time: sums over the entries of long
-// vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k * (x - y)).
+// Finds the values of a Plan that a GPU computes for a whole tile of pairs at a time. These are sums over the entries
+// of long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k * (x -
+// y)).
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace kernops {
 namespace {
 
-constexpr int most_levels = 200;  // maximum number of steps that compute an entry, which limits the recursion
+constexpr int most_levels = 200;  // maximum number of steps that compute an entry; limits the recursion
 
 bool contains(const std::vector<int>& slots, int slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
@@ -49,8 +50,8 @@ class Tiler : Tiling {
   }
 
  private:
-  // |x - y| equals |y - x|: if pairs read one of these differences, their distance is computed from the same
-  // difference, so that each entry is subtracted once.
+  // |x - y| equals |y - x|. If the pairs also read one of the two differences, the distance is computed from the same
+  // difference, so that each entry is subtracted only once.
   void turn_distances() {
     std::vector<Step>& steps = plan.steps[int(Level::pair)];
     for (Step& step : steps) {
@@ -64,12 +65,13 @@ class Tiler : Tiling {
     }
   }
 
-  // If a factor of the summand depends only on the row, multiplies the sum by it instead of each term.
+  // If a factor of the summand depends only on the row, multiplies the sum by this factor instead of each term.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
       if (take_out_factor_of(*product)) return;
-      // the gradient in y of k(x, y) b, with b of a row, has this factor inside nested products
+      // in the gradient with respect to y of k(x, y) b, where b belongs to the row, b is a factor within nested
+      // products
       const Step* outer = plan.maker(*product);
       if (!outer || !op_row(outer->op).is(OpId::Mult)) continue;
       Step made = *outer;
@@ -92,7 +94,7 @@ class Tiler : Tiling {
     return false;
   }
 
-  // Treats an exponent that is minus a distance as a product, like other exponents that can be expanded.
+  // Replaces the exponent -d, for a distance d, by the product -1 * d, because only products are expanded.
   void multiply_opposite() {
     if (!reduction_table()[plan.reduction.row].exponentiates()) return;
     for (Step& step : plan.steps[int(Level::pair)]) {
@@ -101,7 +103,7 @@ class Tiler : Tiling {
     }
   }
 
-  // Finds a number times a vector, where the vector is computed entry by entry, as a product of two vectors.
+  // Splits the summand into a number of the pair and a vector whose entries are computed one by one.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
@@ -122,7 +124,8 @@ class Tiler : Tiling {
     if (!weighs && plan.f_size >= crossover::reduced_by_entries) find_sum_of_entries();
   }
 
-  // Finds vectors w (x - y), where w are the weights of an expansion whose vectors are scaled by the square roots of w.
+  // Finds a summed vector w (x - y), where w are the weights of an expansion. The vectors of the expansion are
+  // multiplied by the square roots of w, so one root replaces w in the summed vector.
   void take_roots() {
     const int weights = plan.expansion.weights;
     Entries& made = plan.vector_sum;
@@ -134,7 +137,7 @@ class Tiler : Tiling {
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
-  // Finds sums of entries that depend on entries of vectors and on some numbers of the pair.
+  // Finds a summed vector whose entries depend on entries of vectors and on some numbers of the pair.
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
@@ -149,8 +152,8 @@ class Tiler : Tiling {
     if (!contains(slots, slot)) slots.push_back(slot);
   }
 
-  // Collects the steps that compute entry k of a vector from entries k of vectors of items and at most `numbers`
-  // numbers of the pair; returns false if the vector depends on anything else.
+  // Collects the steps that compute entry k of a vector from entries k of vectors of rows or columns, and from at most
+  // `numbers` numbers of the pair. Returns false if the vector depends on anything else.
   bool collect(int slot, Entries& made, int numbers = 0, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
@@ -191,7 +194,7 @@ class Tiler : Tiling {
     return true;
   }
 
-  // Marks a slot and all slots that it depends on. Not recursive, because a formula may be deeper than the stack.
+  // Marks a slot and all slots on which it depends. Not recursive, because a formula may be too deep for the stack.
   void need(int needed) {
     std::vector<int> todo{needed};
     while (!todo.empty()) {
@@ -207,15 +210,15 @@ class Tiler : Tiling {
     }
   }
 
-  // Returns whether a contraction or a sum of vectors reads a slot as a vector, 16 bytes at a time. Pairs may read the
-  // slot as well.
+  // Returns whether a contraction or a vector sum reads a slot as a vector, 16 bytes at a time. The pairs may read the
+  // slot, too.
   bool is_leaf(int slot) const {
     const auto reads = [&](const Entries& made) { return contains(made.leaves, slot); };
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
   }
 
-  // Orders the slots of a level: norms first, then the slots that pairs read, then the others. Vectors that are read 16
-  // bytes at a time start at multiples of 16 bytes.
+  // Orders the slots of each level: first the norms, then the slots that pairs read, then the others. Vectors that are
+  // read 16 bytes at a time start at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
@@ -253,8 +256,8 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-// Returns the sign of the row's vector in the summed vector, if the summed vector is the difference of the two vectors
-// of an expanded exponent, perhaps times the square roots of its weights; otherwise 0.
+// Returns the sign with which the row's vector occurs in the summed vector. The summed vector must be the difference of
+// the two vectors of an expanded exponent, possibly times the square roots of the weights; otherwise the result is 0.
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;

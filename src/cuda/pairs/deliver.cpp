@@ -1,12 +1,12 @@
-// The target of the results of a part: kernels write to it directly, or to memory "aside" from which results are
-// copied.
+// Where kernels write the results of a part: directly to the output of the task, or to device memory "aside", from
+// which results are then copied.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// The layout of results aside, which is that of the target: entry k of row n is at k * entry + n * row.
+// The layout of results aside, which is similar to that of the output: entry k of row n is at k * entry + n * row.
 struct Order {
   bool by_row;  // the entries of a row are contiguous
   Count entry, row;
@@ -24,7 +24,7 @@ PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer& aside)
   if (!writes_directly(task.out)) {
     const Order order(task.out, task.plan.reduction.size, rows.count());
     job.out = static_cast<double*>(aside.address()), job.out_entry = order.entry, job.out_row = order.row;
-  } else if (task.plan.stores) {  // results by columns, in which rows are contiguous
+  } else if (task.plan.stores) {  // stored values are column-major: adjacent rows are contiguous
     job.out = task.out.data + (rows.begin - task.first_row);
     job.out_entry = task.out.entry, job.out_row = 1, job.out_column = task.out.row;
   } else {

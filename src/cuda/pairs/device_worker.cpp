@@ -1,5 +1,5 @@
-// A part of a map-reduce on one device: the worker copies data to the device, fills the levels and reduces the pairs,
-// in batches of rows and then of columns, which limit the memory.
+// Runs a part of a map-reduce on one device: copies the data to the device, fills the levels and reduces the pairs. To
+// limit the memory, this is done in batches of rows and, within a batch of rows, in batches of columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct KernelCache {
 
 namespace {
 
-// Returns the kernels of a plan; the first call writes their text and finds the kernels by it.
+// Returns the kernels of a plan. The first call writes their texts, and loads or compiles them.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
   if (!plan.cached_kernels) plan.cached_kernels = std::make_shared<KernelCache>();
   const Kernels*& k =
@@ -29,7 +29,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 
 }  // namespace
 
-// The memory of a part, and how far its reduction has progressed.
+// The memory of a part, and the progress of its reduction.
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
@@ -56,7 +56,7 @@ struct DeviceWorker::Work {
   }
 
   bool streams() const { return batch.columns < columns.count(); }
-  // Counts the pairs of a launch. Before another launch, synchronises so that the user can interrupt.
+  // Counts the pairs of a launch. If other launches follow, synchronises, so that the user can interrupt.
   void finished(Count pairs) {
     done_pairs += pairs;
     if (done_pairs >= total_pairs) return;
@@ -95,7 +95,8 @@ std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range
   return to_states ? std::move(work.states) : nullptr;
 }
 
-// Launches the reduction of pairs; a launch processes rows for some tenths of a second, so that the user can interrupt.
+// Launches the reduction of the pairs. A launch processes as many rows as take some tenths of a second, so that the
+// user can interrupt.
 void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
   const Count most_columns = task.most_columns(columns.count());
@@ -112,7 +113,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  // if a row has many parts, a separate launch joins them faster
+  // if the states of a row are large or many, a separate launch merges them faster than the last block
   const Count bytes = job.splits * kernels_->partial_bytes;
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;
@@ -128,7 +129,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   }
 }
 
-// Sets the addresses of the levels; the kernel addresses a column by its number among all columns.
+// Sets the addresses of the levels. The kernel addresses a column by its number among all columns, and not within a
+// batch.
 void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   const Task& task = work.task;
   const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
@@ -141,8 +143,8 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Sets the address of the states of a job, behind the states of previous columns, and returns the job that merges the
-// states of all columns.
+// Sets the address of a job's states. States of earlier batches of columns come first. Returns the job that merges
+// these states and the new ones.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
@@ -153,8 +155,8 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// True if kernels have few items to fill. After larger fills, multiprocessors that finish early would receive more
-// pairs than others.
+// Returns true if few items are filled: the kernel may then begin before the filling has ended. After long fills, the
+// multiprocessors that end early would receive more pairs than others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items per multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;

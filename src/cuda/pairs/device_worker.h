@@ -1,4 +1,4 @@
-// The work of one device on its part of a map-reduce.
+// Runs a part of a map-reduce on one device.
 #pragma once
 #include <kernops/jobs/device.h>
 
@@ -21,7 +21,7 @@ struct Range {
   Count count() const { return end - begin; }
 };
 
-// A map-reduce; all devices share it.
+// A map-reduce, which is the same for all devices.
 struct Task {
   const TiledPlan& plan;
   const Data& data;
@@ -35,19 +35,19 @@ struct Task {
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
   Count rows_of_block() const { return recipe.rows(); }
-  // Number of pairs that take some tenths of a second, after which the caller may interrupt.
+  // The number of pairs that take some tenths of a second; after such a launch, the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
-  Count most_columns(Count columns) const;  // maximum of columns per block
-  // The number of full blocks that together have as many pairs as these rows.
+  Count most_columns(Count columns) const;  // maximum number of columns of a block
+  // The number of full blocks that would have as many pairs as `rows` rows.
   Count full_blocks(Count rows) const;
 };
 
-// The sizes of a task; with ranges, also the average number of rows in the cluster of a pair.
+// Returns the numbers of rows and columns and, with ranges, the average number of rows in the cluster of a pair.
 Extent extent_of(Count rows, Count columns, const Blocks* ranges);
 
-// The blocks of some rows, all with the same columns; the number of blocks per launch is limited.
+// The blocks of some rows for all launches, which process the same columns; a launch has at most `most` blocks.
 class Grid {
  public:
   Grid(const Task& task, Range rows, Range columns, Count most);
@@ -64,7 +64,7 @@ class Grid {
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
-// The levels of some rows and columns, as the kernels read them.
+// Device memory for the levels of some rows and columns, in the layout that the kernels read.
 struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
@@ -78,37 +78,37 @@ class DeviceWorker {
   explicit DeviceWorker(int number) : number_(number) {}
   int number() const { return number_; }
 
-  // Loads the kernels of a task; the first thread must call this function before all others.
+  // Loads the kernels of a task. The first thread must call this function before other threads launch the kernels.
   void prepare(const Task& task);
 
-  // Copies the data that other devices hold, unless the data are taken in batches. All devices must do this before any
-  // device begins, because each copy waits for the device's work.
+  // Copies data from other devices, unless the data are copied in batches. This must be done for all devices before any
+  // device begins, because each copy waits for the work of the device from which it copies.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
   void fetch_all(const Task& task, Range rows, Range columns);
 
-  // Frees copies that serve a single batch.
+  // Frees copies of data that belong to a single batch.
   void keep_shared(const Data& data);
 
-  // Launches the reduction of a part into the target of the task or, if other devices reduce other columns, into
-  // states of the rows, which it returns.
+  // Launches the reduction of a part. Writes results to the output of the task or, if other devices reduce other
+  // columns (`to_states`), returns the states of the rows.
   std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
                                  bool to_states = false);
-  // Reduces a part by panels or lists; returns false if memory is short or values have too large a range.
+  // Reduces a part by panels or lists. Returns false if memory is short or if values have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
-  // Merges consecutive states of rows, in order, into the target.
+  // Merges `count` states of each row, in order, and writes the results to the output.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
 
   size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
 
  private:
-  // The size of a batch, and the number of splits of its columns.
+  // The size of a batch, and the number of columns of a split.
   struct Batch {
     Count rows, columns, columns_per_split;
     int states;  // number of states of a row that are in memory at a time
   };
   struct Work;
 
-  // The rows and columns of a reduction by panels or lists, in device memory.
+  // The rows and columns of a reduction by panels or lists, and their levels in device memory.
   struct Part {
     const Task& task;
     const Levels levels;
@@ -136,13 +136,13 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
-  size_t bytes_aside(const Task& task, Count rows) const;  // for results that are copied to the target
+  size_t bytes_aside(const Task& task, Count rows) const;  // of results that are copied to the output
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 
   int number_;
   const Kernels* kernels_ = nullptr;
-  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // indexed by address and items
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // indexed by address and range of items
 };
 
 }  // namespace cuda

@@ -1,8 +1,8 @@
-// Allocates slots and steps for the expansion of an exponent (cuda/pairs/expansion.cpp).
+// Adds the slots and steps that the expansion of an exponent needs to a plan (cuda/pairs/expansion.cpp).
 //
-// If one thread holds the vectors, -2 c x replaces x; under a root, -c x and -c y replace both vectors. If the exponent
-// is contracted, the inner product of two scaled vectors replaces the distance; the vectors are padded with zeros to
-// whole chunks of tensor cores.
+// There are three cases. If a thread holds the vectors, -2 c x replaces x. If the exponent contains the root of the
+// distance, -c x and -c y replace both vectors. If the exponent is contracted by tiles, the inner product of two scaled
+// vectors replaces the distance, and the vectors are padded with zeros to whole chunks of tensor cores.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -40,7 +40,7 @@ class Placing {
 
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
-    // any nearby point can be the centre, because distances do not depend on the origin
+    // Distances do not depend on the origin, so any point near the data can be the centre.
     if (!e_.product) e_.centre = tiling_.first_row(e_.row);
     e_.row_norm = tiling_.new_slot(Level::row, 1), e_.column_norm = tiling_.new_slot(Level::column, 1);
     e_.row_vector = tiling_.new_slot(Level::row, padded), e_.column_vector = tiling_.new_slot(Level::column, padded);
@@ -51,7 +51,7 @@ class Placing {
     tiling_.used[e_.row_power] = tiling_.used[e_.column_power] = true;
   }
 
-  // The slot of a value that is 1 unless a weight is negative.
+  // Returns the slot of a value that is 1, or 0 if a weight is negative.
   int valid_weights() { return add(Level::uniform, OpId::Step, 1, add(Level::uniform, OpId::Min, 1, e_.weights)); }
 
   void take_roots() {
@@ -107,7 +107,8 @@ class Placing {
     }
   }
 
-  // The norm is only compared with a limit; dividing it by 1 or 0 makes it infinite or NaN if the scale is invalid.
+  // Multiplies a vector by `scale` and computes its norm, which is only compared with a limit. The norm is divided by
+  // `positive`, which is 1, or 0 if the scale is invalid: the norm is then infinite or NaN, and exceeds the limit.
   void scale_vector(Level level, int from, int scale, int positive, int& vector, int& norm) {
     vector = add(level, OpId::Mult, plan_.slots[from].size, scale, from);
     norm = add(level, OpId::Divide, 1, add(level, OpId::Sqrt, 1, add(level, OpId::SqNorm2, 1, vector)), positive);
@@ -124,8 +125,8 @@ class Placing {
 
 void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
 
-// The vectors are multiplied by the square roots of the weights; the sum is multiplied by the roots and the signs of
-// the weights.
+// Finds a weighted distance and a sum with the same weights. The vectors are multiplied by the square roots of the
+// weights, and the sum by the roots and by the signs of the weights.
 void find_roots(Tiling& tiling) {
   TiledPlan& plan = tiling.plan;
   std::vector<Step>& steps = plan.steps[int(Level::pair)];
@@ -145,7 +146,7 @@ void find_roots(Tiling& tiling) {
     return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);
   };
   const auto may_read = [&](const Step& step) {
-    if (!is_read(step.out)) return true;  // the slot is not read, like the slots that were removed
+    if (!is_read(step.out)) return true;  // steps whose results are not read will be removed
     const bool row = reads(step, expansion.row), column = reads(step, expansion.column);
     return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
            !reads(step, difference->out);

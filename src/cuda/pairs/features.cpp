@@ -1,4 +1,4 @@
-// The three layouts of a plan (by rows, by tiles, in bulk), and their features.
+// Computes the three layouts of a plan (by rows, by tiles, in bulk) and the features of each.
 #include <set>
 
 #include "cuda/pairs/choose.h"
@@ -11,13 +11,13 @@ namespace {
 
 const ReductionRow& row_of(const Plan& plan) { return reduction_table()[plan.reduction.row]; }
 
-// Estimates how many numbers of a row are in registers; `entries` is the number of its own entries.
+// Estimates how many registers the numbers of a row take; `entries` is the number of entries that are loaded for a row.
 int registers(const Plan& plan, int entries) {
   return entries + plan.entries[int(Level::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
          (row_of(plan).exponentiates() ? 16 + 3 * plan.w_size : 0);
 }
 
-// Counts the entries of rows that pairs read, without entries that only serve to compute others.
+// Counts the entries of rows that pairs read, without entries that are only needed to compute others.
 int read_by_pairs(const Plan& plan) {
   std::set<int> read{plan.f, plan.w};
   for (const Step& step : plan.steps[int(Level::pair)]) read.insert(std::begin(step.in), std::end(step.in));
@@ -26,7 +26,7 @@ int read_by_pairs(const Plan& plan) {
   return entries;
 }
 
-// Estimates the number of instructions of a pair.
+// Estimates the number of instructions for a pair.
 int work(const TiledPlan& plan) {
   int entries = 0;
   for (const Step& step : plan.steps[int(Level::pair)]) {
@@ -60,7 +60,7 @@ PairFeatures features_of(const std::array<TiledPlan, 3>& plans) {
   const TiledPlan& rows = plans[size_t(Layout::by_rows)];
   const TiledPlan& bulk = plans[size_t(Layout::in_bulk)];
   PairFeatures f{features_of(rows), features_of(plans[size_t(Layout::by_tiles)]), features_of(bulk)};
-  const int taken_out = rows.entry_factors ? rows.f_size : 0;  // entry factors that multiply the sum and not the terms
+  const int taken_out = rows.entry_factors ? rows.f_size : 0;  // these factors multiply the sum, and not each term
   f.row = registers(rows, read_by_pairs(rows)) - taken_out;
   f.size = rows.f_size, f.weights = rows.w_size, f.k = rows.reduction.k;
   f.sums = row_of(rows).sums(), f.exponentiates = row_of(rows).exponentiates(), f.stores = rows.stores;
@@ -80,12 +80,12 @@ Layouts lay_out(const Plan& plan, const Settings& settings) {
   tiles.long_vectors = bulk.long_vectors = bulk.bulk = true;
   tiles.products = adds_by_tiles(settings);
   Layouts made{{tile(plan, rows), tile(plan, tiles), tile(plan, bulk)}, {}};
-  for (TiledPlan& each : made.plans) each.cache.reset();  // the cache owns the layouts, which must not own the cache
+  for (TiledPlan& each : made.plans) each.cache.reset();  // a cache owns the layouts: these must not own it
   made.features = features_of(made.plans);
   return made;
 }
 
-// Returns whether the values of a pair fit into registers; local memory holds larger values.
+// Returns whether the values of a pair fit into registers. Larger values would be in local memory.
 bool fits(const Plan& plan, const Settings& settings) {
   if (registers(plan, plan.entries[int(Level::row)]) <= crossover::most_registers) return true;
   const PairFeatures f = lay_out(plan, settings).features;

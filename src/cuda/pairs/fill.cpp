@@ -1,4 +1,4 @@
-// Copies the inputs of a part to its device and fills the levels that the kernels read.
+// Copies the inputs of a part to the device, and fills the levels that the kernels read.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ bool DeviceWorker::is_here(const ArrayRef& array) const {
   return array.space != MemorySpace::host && array.device == number_;
 }
 
-// Copies some items of an array to this device. Each array is copied once, even if several reductions read it.
+// Returns some items of an array on this device, copied if necessary. Each array is copied once, even if several
+// reductions read it.
 ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   const size_t bytes = size_t(bytes_of_number(array));
   const auto address = reinterpret_cast<DevicePointer>(array.data);
@@ -81,11 +82,11 @@ void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
   take(Level::column, columns);
 }
 
-// The sources of the entries of a level, for some of its items. Small host parameters are passed as kernel arguments.
+// Returns the sources of the entries of a level, for some items. Small parameters on the host become kernel arguments.
 std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* arguments) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;
-  int count = 0;  // bytes passed as arguments
+  int count = 0;  // number of doubles that are passed as arguments
   for (const Load& load : task.plan.loads[int(level)]) {
     const Slot& slot = task.plan.slots[load.slot];
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};

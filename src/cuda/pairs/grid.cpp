@@ -1,5 +1,4 @@
-// The blocks of a grid. Without ranges, the pairs are split evenly; with ranges, no block contains rows of two
-// clusters.
+// The blocks of a grid. Without ranges, the rows are divided evenly. With ranges, no block has rows of two clusters.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -49,7 +48,7 @@ Grid::Grid(const Task& task, Range rows, Range columns, Count most)
   for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
   const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.columns > b.columns; };
   const Count count = Count(all.rows.size());
-  for (Count n = 0; n < count; n += most)  // largest blocks first, so that none of them ends late
+  for (Count n = 0; n < count; n += most)  // the largest blocks come first, so that none of them ends late
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
   blocks_ = uploaded(all.rows), intervals_ = uploaded(all.columns);
 }

@@ -1,4 +1,4 @@
-// The nearest columns of each row, from lists of candidates (cuda/wide/nearest.cuh).
+// Finds the nearest columns of each row by lists of candidates (cuda/wide/nearest.cuh).
 #include <kernops/jobs/nearest.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ constexpr unsigned threads = 128, warps = threads / 32;
 
 Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
 
-// The length of a vector of 16-bit numbers in units of floats, rounded up to whole chunks of 64 bytes.
+// The number of floats that a vector of 16-bit numbers takes, rounded up to chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
 
-// The 16-bit numbers and norms that are computed from rows or columns.
+// The 16-bit numbers, norms and bounds that are computed from rows or columns.
 struct Points {
   Points(const Task& task, Count count)
       : floats(floats_of_vector(task)),
@@ -29,7 +29,7 @@ struct Points {
         bounds(size_t(2 * whole(count)) * sizeof(float)) {}
   static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
 
-  // Selects a range of points; `item_bytes` is the distance between items of the level.
+  // Returns the part for a range of points; `item_bytes` is the distance between items of `level`.
   NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
     const auto at = [&](const Buffer& buffer, Count bytes) {
       return static_cast<char*>(buffer.address()) + range.begin * bytes;
@@ -43,8 +43,8 @@ struct Points {
   const Buffer norms, halves, bounds;
 };
 
-// The number of splits of the columns fills the device even if there are few blocks of rows. It is limited, because
-// each split keeps separate lists, which take time.
+// The splits of the columns. There are so many that the device is filled even if there are few blocks of rows, but not
+// more, because each split fills separate lists, which takes time.
 struct Splits {
   int count, columns;  // number of splits; columns of each split except the last one
   int stride;          // a step that visits all tiles of a split, such that successive tiles are far apart
@@ -70,7 +70,7 @@ struct Splits {
 
 }  // namespace
 
-// The memory and the kernels for lists.
+// The memory and the kernels of a reduction by lists.
 class NearestLists {
  public:
   static constexpr Count rows_of_trial = 2 * nearest_tile;
@@ -109,8 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // Writes the results of some rows; `out` points to the result of row 0. Returns false if the bounds are too coarse to
-  // separate the nearest columns from the others.
+  // Computes the results of some rows; `out` has the address of the result of row 0. Returns false if the bounds are
+  // too coarse to separate the nearest columns from others.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);
@@ -124,7 +124,7 @@ class NearestLists {
   }
 
  private:
-  // Number of rows that take some tenths of a second, after which the caller may interrupt.
+  // The number of rows that take some tenths of a second, after which the caller may interrupt.
   static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
     constexpr Count least = 1 << 12, most = 1 << 17;
     const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);
@@ -149,7 +149,8 @@ class NearestLists {
   const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
-  // splits for all rows, and for a first trial with few rows, which shows early whether bounds separate columns
+  // The splits for all rows, and those for a trial with few rows, which shows early whether the bounds separate
+  // columns.
   const Splits splits_, trial_;
   const Points x_, y_;
   const Buffer centre_, longest_, odd_, limits_, lists_;

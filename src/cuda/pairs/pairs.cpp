@@ -1,4 +1,4 @@
-// Map-reduce on one or several GPUs: the rows are distributed over the devices or, if there are few rows, the columns.
+// Map-reduce on one or several GPUs. The devices share the rows or, if there are few rows, the columns.
 #include <kernops/sixteen_bits.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct LayoutCache : PlanCache {
   std::map<std::pair<bool, bool>, Layouts> layouts;
 };
 
-// Returns the layouts of a plan; the first call computes them and writes their texts.
+// Returns the layouts of a plan. The first call computes and stores them.
 const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
   if (!plan.cache) plan.cache = std::make_shared<LayoutCache>();
   auto& known = dynamic_cast<LayoutCache&>(*plan.cache).layouts;
@@ -25,14 +25,14 @@ const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
   return match != known.end() ? match->second : known.emplace(key, lay_out(plan, settings)).first->second;
 }
 
-// Returns part n of a range that is cut into parts of equal size; the last part may be smaller.
+// Returns part n of a range that is divided into `parts` parts of equal size; the last part may be smaller.
 Range part(Range all, size_t n, size_t parts) {
   const Count size = ceil_div(all.count(), Count(parts));
   const Count begin = std::min(all.begin + Count(n) * size, all.end);
   return {begin, std::min(begin + size, all.end)};
 }
 
-// Waits for the current device, even after an exception.
+// At the end of the scope, waits for the current device, even after an exception.
 struct Finally {
   ~Finally() { driver().cuCtxSynchronize(); }
 };
@@ -64,7 +64,7 @@ class CudaPairs : public Pairs {
     if (array.space == MemorySpace::host) return Pairs::read(array, first, items, entries);
     use_device(array.device);
     std::vector<double> numbers(size_t(items * entries));
-    // true if gaps are large; data with smaller gaps are read at once
+    // if gaps between the numbers are large, each item is read separately
     const bool by_item = array.entry <= array.item;
     const Count runs = by_item ? items : entries, count = by_item ? entries : items;
     const Count stride = by_item ? array.entry : array.item, apart = by_item ? array.item : array.entry;
@@ -122,7 +122,7 @@ class CudaPairs : public Pairs {
     return {call.layouts.of(recipe), call.data, call.settings, recipe, call.out, call.first_row, any_columns};
   }
 
-  // Reads some numbers, including the gaps between them.
+  // Copies numbers to the host, together with the gaps between them.
   template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
     std::vector<T> all(size_t((count - 1) * stride + 1));
     const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
@@ -141,8 +141,8 @@ class CudaPairs : public Pairs {
   }
   DeviceWorker& first() { return workers_.front(); }
 
-  // Reduces pairs by panels or lists, some of the rows with all columns on each device; returns false if memory is
-  // short or values have too large a range.
+  // Reduces pairs by panels or lists: each device processes some of the rows with all columns. Returns false if memory
+  // is short or if values have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns) {
     if (task.recipe.mainloop == Mainloop::panels && !has_blas()) return false;
     const bool others = wait_for_others(task.data, task.out);
@@ -150,7 +150,7 @@ class CudaPairs : public Pairs {
     const bool done = workers_.size() == 1 ? first().reduce_in_bulk(task, rows, columns, task.settings.keep_going)
                                            : reduce_in_bulk_together(task, rows, columns);
     use_device(first().number());
-    if (others) synchronize();  // other devices ignore the pending copies of this device
+    if (others) synchronize();  // must wait: other devices do not track the pending copies of this device
     return done;
   }
   bool reduce_in_bulk_together(const Task& task, Range rows, Range columns) {
@@ -164,14 +164,14 @@ class CudaPairs : public Pairs {
       });
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // threads cannot collect garbage; the tiles used instead take less memory
+      collect_garbage();  // threads cannot collect garbage; tiles, which are used instead, take less memory
       return false;
     }
     return std::all_of(done.begin(), done.end(), [](bool each) { return each; });
   }
 
-  // Stores the value of every pair. Only the first device does so; results for other memory are copied some columns at
-  // a time.
+  // Stores the value of each pair, on the first device only. If the output is not on this device, the values are copied
+  // some columns at a time.
   void store(const Call& call, Range rows) {
     const int device = first().number();
     const Range columns = call.columns;
@@ -211,11 +211,11 @@ class CudaPairs : public Pairs {
     first().prepare(task);
     const bool others = wait_for_others(task.data, task.out);
     first().reduce(task, rows, columns, task.settings.keep_going);
-    if (others) synchronize();  // other devices ignore the pending copies of this device
+    if (others) synchronize();  // must wait: other devices do not track the pending copies of this device
   }
 
-  // Returns whether the devices share the columns. They share the rows if there are few columns, or so many blocks of
-  // rows that one block more or less on a device matters little.
+  // Returns whether the devices share the columns. They share the rows if there are few columns, or if there are so
+  // many blocks of rows that the number of blocks per device is nearly equal.
   bool should_split_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
     return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.recipe.columns;
@@ -228,7 +228,7 @@ class CudaPairs : public Pairs {
       reduce_parts(task, rows, columns, split_columns);
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // threads cannot collect garbage
+      collect_garbage();  // the threads cannot collect garbage themselves
       reduce_parts(task, rows, columns, split_columns);
     }
   }
@@ -252,17 +252,17 @@ class CudaPairs : public Pairs {
     if (split_columns) join(task, rows, states);
   }
 
-  // Calls work(n, watch) for each device in a separate thread, until all are done.
+  // Calls work(n, watch) for each device n in a separate thread, and waits for all threads.
   template <class Work> void on_devices(const Watch& keep_going, Work work) {
     in_threads(workers_.size(), keep_going, [&](size_t n, const Watch& watch) {
       use_device(workers_[n].number());
-      const Finally waits;  // pending work may write into the target
+      const Finally waits;  // pending kernels may write to the output, even after an exception
       work(n, watch);
       synchronize();
     });
   }
 
-  // Joins the states of all devices, in the order of their columns.
+  // Merges the states of all devices, in the order of their columns, and writes the results.
   void join(const Task& task, Range rows, const std::vector<std::unique_ptr<Buffer>>& states) {
     use_device(first().number());
     const size_t bytes = size_t(rows.count()) * first().state_bytes();
@@ -273,8 +273,8 @@ class CudaPairs : public Pairs {
     synchronize();
   }
 
-  // Waits for all devices that take part or hold data of one another, because a device does not track the pending work
-  // of other devices. Returns whether several devices are involved.
+  // Waits for all devices that compute or store data of this reduction, because a device does not track the pending
+  // work of other devices. Returns whether several devices are involved.
   bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;
     for (const DeviceWorker& worker : workers_) involved.insert(worker.number());

@@ -17,7 +17,7 @@ SmallNumbers from(const Digits& digits, int place, Count count) {
 
 Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_columns); }
 
-// Number of slots for the results of a row, with panels of `length` columns.
+// The number of 32-bit results of a row, for panels of `length` columns.
 Count places_of_results(const PanelPlan& panels, Count length) {
   return std::max(Count(panels.products.size()) * contraction_places * length, sum_places * whole(panels.width));
 }
@@ -45,7 +45,7 @@ PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
       length_(columns_of_panel(columns)),
       width_(whole(panels_.width)),
       results_(size_t(rows * places_of_results(panels_, length_)) * sizeof(int)) {
-  // the last panel has the same number of columns; some of them do not exist
+  // all panels have the same number of columns; in the last one, some columns do not exist
   const Count panels = panels_of(columns);
   for (const auto& [row, column, size] : panels_.products) {
     row_.try_emplace(row, rows, contraction_places, whole(size));
@@ -68,7 +68,7 @@ Count PanelDigits::bytes(const PanelPlan& panels, Count rows, Count columns) {
   return bytes + panels.adding() * (rows * (sum_places * length + 8) + all * (sum_places * width + 8));
 }
 
-// Computes the digits of vectors, item by item or, with `entries`, entry by entry for all items.
+// Computes the digits of vectors. Each item has its own step or, with `entries`, each entry has a step for all items.
 void PanelDigits::take(const Numbers& from, bool entries, const Digits& to, int* odd) const {
   const Count stride = task_.stride(from.level);
   DigitJob job{};
@@ -96,9 +96,9 @@ Count PanelDigits::panel_of(const PanelJob& job) const {
   return bytes / task_.item_bytes(Level::column) / length_;
 }
 
-// Multiplies digits. Products of digits whose positions have the same sum form one product of matrices: the digits of
-// the columns are ordered from the smallest to the largest and the digits of the rows in reverse, so that both factors
-// are contiguous.
+// Multiplies vectors of digits. All products of digits whose positions have the same sum are computed as one product of
+// matrices. Therefore the digits of a column are stored from the smallest to the largest, and those of a row in
+// reverse, so that both factors are contiguous.
 void PanelDigits::multiply(const Digits& columns, Count count, const Digits& rows, PanelJob& job, int* results) const {
   job.apart = rows_ * count, job.product_width = int(count);
   for (int sum = 0; sum < rows.places; ++sum)

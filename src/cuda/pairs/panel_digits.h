@@ -1,6 +1,6 @@
-// Products of panels in float precision. cuBLAS computes them from digits on the 8-bit integer units
-// (cuda/wide/panel_digits.cuh). These products of digits are exact, whatever their size, and several times as fast as
-// products of floats.
+// Products of panels for floats. Each number is split into digits, and cuBLAS multiplies the digits on the 8-bit
+// integer units (cuda/wide/panel_digits.cuh). Products of digits are exact for numbers of any size, and several times
+// as fast as products of floats.
 #pragma once
 #include <kernops/jobs/panels.h>
 
@@ -19,16 +19,16 @@ class PanelDigits {
   static Count columns_of_panel(Count columns);
   static Count bytes(const PanelPlan& panels, Count rows, Count columns);
 
-  // Allocates memory for `rows` rows at a time, with all columns of a panel.
+  // Allocates memory for `rows` rows at a time, and for all columns of a panel.
   PanelDigits(const Task& task, Count rows, Count columns);
 
   // Computes the contractions of a panel. The digits of all columns are computed before the first panel.
   void contract(PanelJob& job);
-  // Adds, for each row, the sum over the columns of number n of the pair times a vector of the column.
+  // For each row, adds the sum over the columns of number n of the pair times a vector of the column.
   void add_up(PanelJob& job, int vector, int n) const;
 
  private:
-  // The digits of some vectors, with one step for each vector.
+  // The digits of some vectors, and the step of each vector (jobs/panels.h).
   struct Vectors {
     Vectors(Count vectors, int places, Count entries);
     Digits digits(Count first = 0) const;
@@ -56,7 +56,7 @@ class PanelDigits {
   std::deque<Vectors> numbers_;
   const Buffer results_;  // results of the products of digits, first for contractions and later for sums
   void *make_digits_, *add_products_;
-  const void* first_column_ = nullptr;  // the first of all columns whose digits have been computed
+  const void* first_column_ = nullptr;  // the first column of those whose digits have been computed
 };
 
 }  // namespace cuda

@@ -1,7 +1,7 @@
-// The products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair is the product of a vector of its
-// row and a vector of its column. The summand is split into numbers of the pair times vectors of the column, and
-// numbers times vectors of the row, for which the total of the numbers suffices. A Hessian times a vector is such a
-// sum,
+// Finds the products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair must be the product of a
+// vector of the row and a vector of the column. The summand is split into terms: numbers of the pair times vectors of
+// the column, and numbers times vectors of the row. For the latter, only the total of the numbers is needed. For
+// example, a Hessian times a vector is the sum
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
 //
@@ -16,7 +16,7 @@
 namespace kernops {
 namespace {
 
-constexpr int most = 4;  // maximum of numbers per pair
+constexpr int most = 4;  // maximum number of terms
 
 class SumTaker {
  public:
@@ -41,7 +41,7 @@ class SumTaker {
   int times(int a, int b) { return a && b ? tiling_.add(Level::pair, OpId::Mult, 1, a, b) : a + b; }
   int opposite(int number) { return tiling_.add(Level::pair, OpId::Minus, 1, number); }
 
-  // Adds a term of the sum: a number of the pair times the vector of a slot. Slot 0 is 1.
+  // Adds a term to the sum: `number`, a slot of the pair, times the vector in `slot`. The number in slot 0 is 1.
   bool add(int slot, int number) {
     if (plan_.slots[slot].size != made_.width) return false;
     if (level(slot) == Level::row) return join({number, 0, slot, 0});
@@ -72,8 +72,8 @@ class SumTaker {
     weighted_ = false;
     return taken;
   }
-  // Accepts only the vectors of an expanded exponent, which are centred: a common offset of other vectors would cause
-  // cancellation.
+  // Accepts only differences of the vectors of an expanded exponent, which are centred: other vectors may have a common
+  // offset, which would cause cancellation.
   bool add_difference(const Step& made, int number) {
     const Expansion& e = plan_.expansion;
     for (const int n : {0, 1})
@@ -87,7 +87,8 @@ class SumTaker {
     return term.number && int(made_.terms.size()) <= most;
   }
 
-  // Returns whether all terms have weights: if the exponent has weights, the differences have them too.
+  // Returns whether all terms have the weights of the exponent, or none has; if the exponent has weights, differences
+  // must have them.
   bool take_roots() {
     const bool differs = std::any_of(made_.terms.begin(), made_.terms.end(),
                                      [](const PanelPlan::Term& term) { return term.difference != 0; });
@@ -103,12 +104,12 @@ class SumTaker {
   Tiling& tiling_;
   TiledPlan& plan_;
   PanelPlan made_;
-  bool weighted_ = false;  // true if the extracted vectors contain the weights of the expansion
+  bool weighted_ = false;  // true while the vectors of terms are multiplied by the weights of the expansion
   int weighted_terms_ = 0;
 };
 
-// Inserts the steps of panels, once contractions are known and the vectors of the expansion have slots. Numbers are
-// computed from existing slots: steps are inserted after the values that they read.
+// Adds the steps that panels need, once the contractions are known and the vectors of the expansion have slots. Steps
+// read existing slots, and are inserted after the steps that compute these slots.
 class Placing {
  public:
   explicit Placing(Tiling& tiling)
@@ -127,22 +128,22 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
-  // Returns whether a step multiplies by the weights of the exponent although the sum contains the square roots of
-  // these weights.
+  // Returns whether a step multiplies by the weights of the exponent, while the sum contains the square roots of these
+  // weights.
   bool is_weighted(const Step& step) const {
     return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
   }
   int once(OpId op, int a, int b = 0) { return tiling_.add(Level::uniform, op, 1, a, b); }
 
-  // Marks a slot that pairs read, or write.
+  // Marks a slot that pairs read or write, and returns it.
   int needed(int slot) {
     tiling_.used[slot] = true;
     if (plan_.slots[slot].level == Level::pair) tiling_.computed.insert(slot);
     return slot;
   }
 
-  // The factor that converts vectors of columns of an expanded exponent to the original vectors minus the centre; for
-  // vectors of rows, the factor is the negative.
+  // The factor that converts the column's vector of an expanded exponent to the original vector minus the centre. For
+  // the row's vector, the sign of the factor differs.
   int inverse() {
     if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
     return inverse_;
@@ -170,7 +171,8 @@ class Placing {
     return expands() && multiply_difference(made);
   }
 
-  // Replaces (x - y | h), where h is a vector of the row or of the column; x - y may be multiplied by weights.
+  // Replaces the contraction (x - y
+  // h) by products, where h is a vector of the row or of the column. x - y may have weights.
   bool multiply_difference(Entries& made) {
     if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
     const Step difference = made.steps[0], contraction = made.steps.back();
@@ -191,8 +193,8 @@ class Placing {
     return true;
   }
 
-  // Replaces a contraction by the difference, in either order, of a product of two vectors of one item and a
-  // contraction times a number.
+  // Replaces the value of a contraction by a difference of two terms: `item`, a number of the row or of the column, and
+  // `number` times a contraction of a row's and a column's vector. `item_first` is true if `item` is the minuend.
   void subtract(Entries& made, bool item_first, int item, int number) {
     const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
     const auto one = [](int slot) { return SizedSlot{slot, 1}; };
@@ -207,8 +209,8 @@ class Placing {
     made.slot = contraction;
   }
 
-  // Expands n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. Sums are
-  // divided by s once, at the end.
+  // Replaces n (x - y) by n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. The
+  // sums are divided by s only once, at the end.
   bool expand(PanelPlan::Term& term) {
     if (!expands() || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;

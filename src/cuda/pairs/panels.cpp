@@ -1,8 +1,9 @@
-// Sums over pairs of long vectors by panels of some thousand rows and columns. cuBLAS computes the contractions of a
-// panel as a product of matrices; a kernel turns them in place into the numbers of the pairs (cuda/wide/panels.cuh);
-// cuBLAS adds the product of these numbers and the vectors of the columns to the sums of the rows. All numbers are
-// doubles; if the user asks for floats, products are those of digits (cuda/pairs/panel_digits.h). Tiles are used
-// instead if numbers are not finite, or if points are too far apart for the norm expansion of the squared distance.
+// Sums over pairs of long vectors, by panels of some thousand rows and columns. cuBLAS computes the contractions of a
+// panel as a product of matrices. A kernel replaces the contractions by the numbers of the pairs
+// (cuda/wide/panels.cuh). Then cuBLAS multiplies these numbers by the vectors of the columns, and adds the product to
+// the sums of the rows. All numbers are doubles; if the user requests floats, products are computed from digits
+// (cuda/pairs/panel_digits.h). If numbers are not finite, or if points are too far apart for the norm expansion, the
+// pairs are reduced by tiles instead.
 #include <algorithm>
 
 #include "cuda/pairs/device_worker.h"
@@ -12,14 +13,14 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int panel_columns = 1024;  // panel width for doubles
+constexpr int panel_columns = 1024;  // number of columns of a panel of doubles
 constexpr Count most_rows = 1 << 14;
 
 bool digits(const Task& task) { return task.recipe.atom == Atom::digits; }
 
 }  // namespace
 
-// The memory of a device for panels.
+// The device memory that panels need, and the steps of their computation.
 class PanelSums {
  public:
   PanelSums(const Task& task, const Levels& levels, Count rows, Count columns)
@@ -68,7 +69,7 @@ class PanelSums {
            false, 0, pairs(job, int(n)));
     }
   }
-  // Adds the numbers of a panel times the vectors of its columns to the sums.
+  // Multiplies the numbers of a panel by the vectors of its columns, and adds the products to the sums.
   void add_up(PanelJob& job) const {
     int kind = 0;
     for (const PanelPlan::Term& term : panels_.terms) {
@@ -90,20 +91,21 @@ class PanelSums {
   }
 
  private:
-  // The number of rows of a panel. All panels have nearly equal numbers of rows, which depend only on the total number
-  // of rows. Panels of digits have twice as many columns and three results for each pair.
+  // The number of rows of a panel. All panels have nearly the same number of rows, which depends only on the total
+  // number of rows. Panels of digits have twice as many columns, and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
-  // The number of matrices of a panel: the contractions of a pair, and the numbers of the pair, which replace them.
+  // The number of matrices that a panel needs: the contractions of a pair, which the numbers of the pair then
+  // overwrite.
   static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 
   const void* item(const Buffer& level, Level which, Count n) const {
     return static_cast<const char*>(level.address()) + n * task_.item_bytes(which);
   }
-  // The vectors of `count` items as a matrix with one column per vector; cuBLAS only reads them.
+  // Returns the vectors of `count` items as a matrix with one column per vector; cuBLAS only reads this matrix.
   Panel vectors(const void* items, int slot, Count size, Count count) const {
     const Slot& s = task_.plan.slots[slot];
     double* const first = static_cast<double*>(const_cast<void*>(items)) + s.offset;

@@ -1,4 +1,4 @@
-// A Plan as CUDA text: its levels and the entry points of its kernels.
+// Writes a Plan as CUDA text: the structs of its levels, and the entry points of its kernels.
 #include <algorithm>
 
 #include "cuda/pairs/text.h"
@@ -59,9 +59,9 @@ class Writer {
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // Writes the lengths of summed vectors, the slots of the factors of their sums and, for each number of a pair,
-  // whether it multiplies a vector of the column, whether its total multiplies a vector of the row, and the factor of
-  // the total.
+  // Writes the constants of a panel: the length of summed vectors, the slots of the factors of their sums, and three
+  // lists with an element for each number of a pair: whether the number multiplies a vector of the column, the vector
+  // of the row that the total of the number multiplies, and the factor of this total.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
@@ -144,7 +144,7 @@ class Writer {
     return out + scaled(where, target) + "  }\n";
   }
 
-  // Writes the code that scales the two vectors of an expansion's inner product.
+  // Writes the code that scales the two vectors in the inner product of an expansion.
   std::string scaled(Level where, const std::string& target) const {
     const Expansion& e = plan.expansion;
     if (plan.inner_product.size == 0 || where == Level::uniform) return "";

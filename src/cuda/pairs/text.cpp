@@ -35,8 +35,8 @@ bool Words::takes_turns(const Step& step) const {
   return op_row(step.op).is(OpId::Exp2) && !wide() && std::any_of(steps.begin(), steps.end(), is_special);
 }
 
-// Only sums test the range of arguments of sines and cosines, because a tile may be computed twice and sums have small
-// states.
+// Returns whether the arguments of sines and cosines are tested for fast range reduction. This is done only for sums,
+// because a tile may have to be computed twice, and only sums have small states.
 bool Words::watches_turns() const {
   const auto& steps = plan.steps[int(Level::pair)];
   return settings.single && reduction_table()[plan.reduction.row].sums() &&

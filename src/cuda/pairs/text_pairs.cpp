@@ -1,4 +1,4 @@
-// CUDA text that evaluates a pair.
+// Writes the CUDA text that evaluates a pair.
 #include "cuda/pairs/text.h"
 
 #include "formula/op_table.h"
@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int longest_copied = 256;  // size up to which a value is computed first and then copied to its destination
+constexpr int longest_copied = 256;  // larger values are stored directly at their destination
 
 class Pairs {
  public:
@@ -44,20 +44,20 @@ class Pairs {
           moved ? "    Vec<T, " + number(step.size) + "> " + name + ";\n    " + words.call_to(name, step, names) + ";\n"
                 : "    const auto " + name + " = " +
                       (near ? near_call(step, names) : words.call(step, step.size, names)) + ";\n";
-      names[step.out] = name;  // the CPU's buffers are reused; here each value has a new name
+      names[step.out] = name;  // the CPU reuses slots; in CUDA text, each value has a new name
     }
     if (near && plan.weighted && !plan.column_weight()) names[0] = names[plan.expansion.column_norm];
     return out + "    assign(f, " + names[plan.f] + ");\n    assign(w, " + names[plan.w] + ");\n  }\n";
   }
 
  private:
-  // True for norms that expanded pairs read from other slots.
+  // True for steps that the text of expanded pairs omits, because other slots replace their results.
   bool is_replaced(const Step& step) const {
     const Expansion& e = plan.expansion;
     return e.rooted ? op_row(step.op).is(OpId::Subtract) && reads(step, e.row) : step.out == e.distance && !e.root;
   }
-  // The slots of a column that contain the norm of its vector, and the weight that includes the norm; both slots are
-  // the same if the column has no other weight.
+  // Writes the slots of a column that contain the norm of its vector and its weight, which includes the norm. If the
+  // column has no weight, both slots are that of the norm.
   std::string norm() const {
     const int norm = plan.expansion.column_norm, weight = plan.weighted ? plan.column_weight() : 0;
     return "  static constexpr int norm = " + number(plan.slots[norm].offset) +
@@ -83,7 +83,7 @@ class Pairs {
     if (step.out == e.distance)
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.column_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
-    const char* every = e.factors.empty() ? "2" : "3";  // other work of a pair hides the special functions
+    const char* every = e.factors.empty() ? "2" : "3";  // the other work of a pair hides the time of special functions
     if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
     const auto factor = e.factors.find(step.out);
     if (factor == e.factors.end()) return words.call(step, step.size, names);

@@ -5,7 +5,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The sorts of one column. The keys of long segments are in two buffers: passes read one and write the other.
+// Sorts one column. The keys of long segments are in two buffers: each pass reads one buffer and writes the other.
 struct ColumnSort {
   const SortPieces& pieces;
   const Sorting& sorting;
@@ -25,7 +25,8 @@ struct ColumnSort {
     job.pieces = at<SortPiece>(*list.memory);
     run(name, list.count, sort_threads);
   }
-  // One pass: reads one buffer, and writes the other buffer or, in the last pass, the results.
+  // Sets the addresses of one pass, which reads buffer `from` and writes the other buffer or, if it is the last pass,
+  // the results.
   void turn(int from, bool last) {
     job.from = keys[from].address(), job.to = last && !sorting.by_segment ? nullptr : keys[1 - from].address();
   }
@@ -39,7 +40,7 @@ struct ColumnSort {
     if (sorting.by_segment && pieces.numbers.count > 0) finish_long();
   }
 
-  // Several blocks compute the results of a long segment; the last block joins their parts.
+  // Computes the results of long segments: several blocks share a segment, and the last of them merges their parts.
   void finish_long() {
     constexpr Count values_of_block = 16384, most = 1024;
     const unsigned segments = pieces.numbers.count,
@@ -50,7 +51,7 @@ struct ColumnSort {
     launch(function(sorting.text, "kernops_sort_long"), segments, each, sort_threads, &job);
   }
 
-  // Merges runs until each segment is one run; returns the buffer of the sorted keys.
+  // Merges sorted runs until each segment is one run; returns the number of the buffer with the sorted keys.
   int merge() {
     job.to = keys[0].address();
     run_pieces("kernops_sort_parts", pieces.parts);
@@ -63,8 +64,8 @@ struct ColumnSort {
     return from;
   }
 
-  // Sorts long segments by digits. The number of passes is even, so the first pass reads the buffer that the last one
-  // writes.
+  // Sorts long segments by digits (radix sort). The number of passes is even, so that the buffer which the last pass
+  // writes is also the one that the first pass reads.
   void by_digits(int last) {
     const unsigned passes = unsigned(sorting.key_bytes), tiles = pieces.tiles.count;
     const Buffer counts(pieces.by_digits * passes * digit_count * sizeof(unsigned));

@@ -1,4 +1,4 @@
-// The sort of one column of the values of segments.
+// Sorts one column of the values of segments.
 #pragma once
 #include <kernops/jobs/device_sorts.h>
 
@@ -7,7 +7,8 @@
 namespace kernops {
 namespace cuda {
 
-// The kind of sort: `placed` keys are stored with their positions, and results may need the whole segment.
+// The kind of sort. If `placed`, keys are stored with their positions; a result may also need the whole segment at
+// once.
 struct Sorting {
   std::string text;
   size_t key_bytes;

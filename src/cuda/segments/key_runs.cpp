@@ -1,4 +1,4 @@
-// Runs of equal keys on the device: the host stores only the number of these segments until a caller requests more.
+// Runs of equal keys on the device, as segments. The host stores only their number until a caller requests more.
 #include <kernops/jobs/segments.h>
 
 #include "cuda/segments/segments.h"
@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Counters through which the tiles of one pass exchange their counts, initially zero.
+// Counters, initially zero, by which the tiles of a pass exchange their counts.
 class Words {
  public:
   explicit Words(int tiles)
@@ -71,12 +71,12 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
 template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
-  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // the device may be working
+  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // kernels may still use this copy
   DeviceSegments& there = cached ? *cached : on_device(*this, usual_batch);
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
-// Copies the segments to another device, as offsets.
+// Returns the same segments as offsets on another device.
 Segments& KeyRuns::on(int number) {
   if (number == device) return *this;
   if (elsewhere_) return *elsewhere_;

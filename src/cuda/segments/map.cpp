@@ -1,4 +1,4 @@
-// Computes a number for each value from the results of its segment: softmax and gradients.
+// Computes a number for each value from the results of its segment, for softmax and gradients.
 #include <algorithm>
 
 #include "cuda/segments/segments.h"
@@ -7,8 +7,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The addresses of the results of some columns. If segments or values are stored in the order of the segments, results
-// for the host arrive batch by batch in this order.
+// The addresses to which kernels write the results of some columns. Results for the host are copied batch by batch
+// (`by_batch`) or, after the last batch, all at once.
 class Places {
  public:
   Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_batch,
@@ -18,7 +18,7 @@ class Places {
     column_ = by_batch ? device.batches[0].count : rows;
     aside_ = std::make_unique<Buffer>(size_t(column_ * columns) * sizeof(double));
     if (by_batch) return;
-    for (Count c = 0; c < columns; ++c)  // values outside all segments keep their results
+    for (Count c = 0; c < columns; ++c)  // results of values outside all segments must not change
       copy_in(aside_->pointer() + size_t(c * rows) * sizeof(double), column_of(work.out, first + c),
               size_t(rows) * sizeof(double));
   }

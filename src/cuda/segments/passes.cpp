@@ -1,4 +1,5 @@
-// Reductions of segments on the GPU that take several passes: the steps of segments/recipes.cpp, and the verbs.
+// Reductions of segments on the GPU that take several passes: the passes that segments/recipes.cpp uses, and the
+// functions of the backend.
 #include <kernops/missing.h>
 
 #include "segments/passes.h"
@@ -22,7 +23,7 @@ std::vector<double> fetched(const void* from, Count count) {
   return numbers;
 }
 
-// Holds a host copy of values as doubles.
+// A copy of values on the host, as doubles.
 struct Values {
   Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
     if (!from.on_device) return;
@@ -71,7 +72,7 @@ class DevicePasses : public SegmentPasses {
     on_results(kernels[int(step)], request, job);
   }
 
-  // Returns whether all products are normal numbers, which have full precision.
+  // Returns whether all products are normal floating-point numbers, which have full precision.
   bool all_normal(const Temporary& numbers, Count count) const override {
     const std::vector<double> all = fetched(numbers.data, count);
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });
@@ -87,7 +88,7 @@ class DevicePasses : public SegmentPasses {
       copy_across(address(to.data), here(), address(from.data), here(), bytes);
   }
 
-  // Computes the gradient of products on the CPU, if some products are not normal numbers.
+  // Computes the gradient of products on the CPU; needed if some products are not normal numbers.
   void other_products(const SegmentGradient& request) const override {
     SegmentGradient there = request;
     const Count rows = request.in_place ? request.segments.values : request.segments.covered;
@@ -104,7 +105,7 @@ class DevicePasses : public SegmentPasses {
 
 const DevicePasses passes;
 
-// Runs a request whose results for the host are first computed on the device as a whole, and then copied.
+// Runs a request. If the results are for the host, all of them are computed on the device first and then copied.
 template <class Request, class Run> void made_whole(const Request& request, Count rows, Run run) {
   if (on_device(request.out)) return run(request);
   const Count count = rows * request.columns * request.outputs();
@@ -115,13 +116,14 @@ template <class Request, class Run> void made_whole(const Request& request, Coun
   passes.copy(results, count, request.out);
 }
 
-// As above, but results are computed as a whole only if values are on a device or further steps follow.
+// Like made_whole(), but results for the host stay on the device until all are computed only if the values are on a
+// device or further passes follow.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
   const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
   there ? made_whole(request, rows, run) : run(request);
 }
 
-// Scans on the CPU; device values are copied first.
+// Scans on the CPU; values on a device are copied to the host first.
 void scan_on_host(const SegmentRequest& request) {
   SegmentRequest there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -138,11 +140,11 @@ void scan(const SegmentRequest& request) {
   if (on_device(request.out) || request.skip_missing || request.x.type == SegmentValues::floats) return;
   const double* out = request.out.data;
   const Count count = request.rows() * request.columns * request.outputs();
-  // the CPU distinguishes NA from NaN
+  // only the CPU distinguishes NA from NaN
   if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
 }
 
-// Sorts on the CPU; device values are copied first.
+// Sorts on the CPU; values on a device are copied to the host first.
 template <class Request> void order_on_host(const Request& request, Count rows, void (*run)(const Request&)) {
   Request there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -153,8 +155,8 @@ template <class Request> void order_on_host(const Request& request, Count rows, 
   put(out, request.out);
 }
 
-// Reduces the runs of keys on the device, which define the segments, in the pass that finds them; returns whether this
-// was possible.
+// For segments that are runs of equal keys on the device: finds the segments and reduces the values in one pass, if
+// possible. Returns whether it did.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
   if (!runs || runs->known()) return false;

@@ -1,11 +1,11 @@
-// Segments on the device and their plans, one batch at a time.
+// Plans of segments on the device, for one batch of values at a time.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// Copies a contiguous part of a list to the device.
+// Copies elements begin .. end - 1 of a list to the device.
 std::unique_ptr<Buffer> copy_of(const std::vector<Count>& list, Count begin, Count end) {
   if (list.empty()) return nullptr;
   auto there = std::make_unique<Buffer>(size_t(end - begin) * sizeof(Count));
@@ -20,7 +20,7 @@ std::unique_ptr<Buffer> shifts_of(const Segments& segments, Count begin, Count e
   return copy_of(shifts, 0, end - begin);
 }
 
-// The end of the segments that have values in the batch.
+// Returns the end of the range of segments that have values in the batch.
 Count last_segment(const SegmentBatch& batch) { return batch.next_row + batch.open_after; }
 
 size_t plan_bytes(const Segments& segments, bool of_keys) {
@@ -113,7 +113,8 @@ void DeviceSegments::cut_by_offsets() {
   }
 }
 
-// Plans each batch (the first one may be planned already), to determine how many segments end in it.
+// Plans all batches of runs of keys, to find out how many segments end in each batch. The first batch may be planned
+// already.
 void DeviceSegments::cut_by_keys(std::unique_ptr<BatchPlan> plan) {
   Count row = 0, begin = 0;
   for (size_t n = 0; n < batches.size(); ++n) {

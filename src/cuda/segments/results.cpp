@@ -1,4 +1,4 @@
-// Operations on results of segments in device memory.
+// Operations on the results of segments, in device memory.
 #include <kernops/state.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Moving windows on the GPU: values and results of some columns at a time.
+// Moving windows on the GPU. Values and results of some columns are processed at a time.
 #include <kernops/missing.h>
 
 #include "cuda/segments/roll.h"
@@ -14,7 +14,7 @@ std::unique_ptr<Buffer> uploaded(const int* from, Count count) {
   return there;
 }
 
-// True if results for R must distinguish NA from NaN and a value is NA.
+// True if results for R must distinguish NA from NaN, and at least one value is NA.
 bool any_gap(const SegmentRequest& work, RollRun job, const std::string& text) {
   if (work.skip_missing || work.x.type == SegmentValues::floats || work.settings.stay) return false;
   int found = 0;
@@ -65,7 +65,7 @@ class Columns {
     mark(output, kernels.text);
   }
 
-  // Sets results to NA if their window contains an NA; a kernel of `text` finds these windows.
+  // Sets the results of windows that contain an NA to NA; a kernel of `text` finds these windows.
   void mark(int output, const std::string& text) {
     if (!any_gap(work_, job_, text)) return;
     job_.run.out = column_of(work_.out, output * work_.columns + first_), job_.incomplete = 0;

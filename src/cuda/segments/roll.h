@@ -1,4 +1,4 @@
-// Moving windows on the GPU: the kernels of one result, and their launches.
+// Moving windows on the GPU: the kernels for one output, and their launches.
 #pragma once
 #include <kernops/jobs/device_rolls.h>
 
@@ -10,7 +10,7 @@ namespace cuda {
 
 inline size_t value_bytes(const SegmentRequest& work) { return work.x.type == SegmentValues::doubles ? 8 : 4; }
 
-// The number of results that a thread processes at a time: odd, and at most `width`. Their states are in registers.
+// The number of results that a thread computes at a time, at most `width`. It is odd. The states are kept in registers.
 inline int chunk_values(int most, Count width) {
   for (const int each : {15, 7, 5, 3})
     if (each <= most && each <= width) return each;
@@ -23,11 +23,11 @@ struct RollKernels {
   int each;  // results per thread
   size_t result_bytes;
 };
-// Launches the kernels for the columns of the job.
+// Launches the kernels for all columns of the job.
 void roll_columns(const RollRequest& request, const SegmentRequest& work, const RollKernels& kernels,
                   const RollRun& job);
 
-// Quantiles of the windows of columns `first`, first + 1, ... (cuda/segments/roll_quantiles.cpp).
+// The CUDA text for quantiles of moving windows (cuda/segments/roll_quantiles.cpp).
 std::string roll_quantiles_text(const SegmentRequest& work);
 void roll_quantile_columns(const RollRequest& request, const SegmentRequest& work, Count first, RollRun roll);
 

@@ -1,4 +1,5 @@
-// The kernels of moving windows: windows of one length in steps, other windows separately.
+// Launches the kernels of moving windows. Windows of one length are computed in steps along the values; other windows
+// are computed one by one.
 #include <kernops/segment_reductions.h>
 
 #include "cuda/segments/roll.h"
@@ -7,7 +8,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The reduction as windows compute it: plain sums need no compensation.
+// The reduction that is used for windows on a GPU: sums have no compensation.
 template <class R> struct OnDevice { using type = R; };
 template <> struct OnDevice<BlockSum> { using type = DirectSum; };
 template <> struct OnDevice<Mean> { using type = MeanOf<DirectSum>; };
@@ -18,8 +19,8 @@ int state_numbers(const SegmentRequest& work) {
   };
   return work.formula ? 1 + work.skip_missing : numbers[work.op];
 }
-// The launch configuration for windows of one length (roll.cuh). Long windows have more threads, because the memory of
-// their ring permits few blocks.
+// The launch configuration for windows of one length (roll.cuh). For long windows, a block has more threads, because
+// the ring buffer of a block takes so much memory that few blocks run at a time.
 struct Steps {
   int threads, step, chunks, rest, places, group_bits, results_bytes, states_bytes;
   unsigned shared_bytes;
@@ -38,7 +39,7 @@ Steps steps_of(const SegmentRequest& work, Count width, int each, size_t result_
           int(results),      int(states), unsigned(results + states + ring)};
 }
 
-// The kernels of one result, for some columns.
+// Launches the kernels of one output for some columns.
 class Roll {
  public:
   Roll(const RollRequest& request, const SegmentRequest& work, const RollKernels& kernels, const RollRun& job)
@@ -84,7 +85,7 @@ class Roll {
            steps.shared_bytes);
   }
 
-  // Computes the windows of values first .. first + count - 1, which read `values` values from `base` on.
+  // Computes the windows of values first .. first + count - 1, which contain `values` values from position `base` on.
   void windows(Count first, Count count, Count base, Count values, bool clipped_only) const {
     if (count == 0) return;
     RollRun job = job_;

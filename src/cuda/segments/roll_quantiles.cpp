@@ -1,4 +1,4 @@
-// Moving quantiles on the GPU: the levels of the keys of each column, and the windows
+// Moving quantiles on the GPU. Sorts the keys of each column into a structure of levels, and then evaluates the windows
 // (cuda/segments/roll_quantiles.cuh).
 #include <kernops/missing.h>
 

@@ -1,13 +1,14 @@
-// Reductions of segments on the GPU. Values are processed in batches of whole tiles. If a segment crosses the border of
-// two batches, its part in the first batch is carried to the second, so that results depend neither on the location of
-// the values nor on the free memory.
+// Reductions of segments on the GPU. Values are processed in batches, which consist of whole tiles. If a segment
+// crosses the border of two batches, the state of its part in the first batch is carried to the second. The results
+// therefore depend neither on where the values are stored nor on the free memory.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// The target of the results of some columns: memory of the device, or the host, to which each batch is copied.
+// The destination of the results of some columns: device memory, or host memory to which the results of each batch are
+// copied.
 class Results {
  public:
   Results(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, int output)
@@ -84,7 +85,7 @@ void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count fi
   }
 }
 
-// Writes the results of a request without any values.
+// Writes the results of a request that has no values.
 void give_nothing(const SegmentRequest& work) {
   const Count count = work.segments.count * work.columns;
   for (int output = 0; output < work.outputs() && count > 0; ++output) {

@@ -1,4 +1,4 @@
-// Reductions of segments on the GPU: their texts, and their data on the device.
+// Reductions of segments on the GPU: their CUDA texts, and the data on the device.
 #pragma once
 #include <kernops/jobs/device_segments.h>
 #include <kernops/jobs/sort_pieces.h>
@@ -13,26 +13,28 @@
 namespace kernops {
 namespace cuda {
 
-// Reduces the values in one pass. Results of one column are contiguous.
+// Reduces the values of segments in one pass. The results of a column are contiguous.
 void seg_reduce(const SegmentRequest& work);
-// Writes one number for each value: at the position of the value or, with `in_place` false, in the order of the
-// segments. The numbers may be floats.
+// Writes one number for each value. The numbers are in the order of x or, if `in_place` is false, in the order of the
+// segments. They may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// Computes one result for each value, one output after another; all values must fit in one batch.
+// Computes one result for each value, one output after another. All values must fit into one batch.
 void seg_scan(const SegmentRequest& work);
 
-// Sorted values of each segment, and statistics of sorted values, have the same interface (cuda/segments/sort.cpp).
+// A request without weights, for functions that take a SegmentRequest: sorting and statistics of sorted values
+// (cuda/segments/sort.cpp) read their values like a reduction.
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
   work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
   return work;
 }
-SegmentRequest values_of(const OrderRequest& request);  // including its weights
+SegmentRequest values_of(const OrderRequest& request);  // with its weights
 void seg_sort(const SortRequest& request);
 void seg_order_statistics(const OrderRequest& request);
 
-// Moving windows also have this interface; their values and states must fit into memory together.
+// Returns whether moving windows can be computed on the device: the values and the states must fit into memory
+// together.
 bool rolls_there(const RollRequest& request);
 void seg_roll(const RollRequest& request);
 
@@ -44,17 +46,17 @@ inline bool plain_values(const SegmentRequest& work) {      // contiguous, and r
   return !work.weights.data && work.term == SegmentTerm::Itself && work.x.row == 1;
 }
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
-constexpr int lane_values(bool single) { return single ? 32 : 16; }  // lane values of 128 bytes
+constexpr int lane_values(bool single) { return single ? 32 : 16; }  // a lane has 128 bytes of values
 
-// The texts of a reduction, for one of its outputs; of the search for NA; of a map; and of the postprocessing of
-// results. `staged` values have been permuted into the order of the segments.
+// The CUDA texts of a reduction, for one of its outputs; of a search for NA; of a map; and of operations on results.
+// `staged` values have already been permuted into the order of the segments.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
 std::string sort_text(const SortRequest& request);
 std::string order_text(const OrderRequest& request);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
-// The texts of moving windows, `each` results per thread, and of the search for windows that contain NA.
+// The CUDA texts of moving windows, with `each` results per thread, and of the search for windows that contain NA.
 std::string roll_text(const SegmentRequest& work, int output, int each);
 std::string roll_gaps_text(const SegmentRequest& work, int each);
 std::string by_key_text(const SegmentRequest& work);
@@ -64,65 +66,66 @@ std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
 
-// The texts compiled at installation, for every operation and kind of values.
+// The texts that are compiled at installation, and the texts of all operations and types of values.
 std::vector<std::string> usual_segment_texts();
 std::vector<std::string> all_sort_texts();  // cuda/segments/sort_source.cpp
 std::vector<std::string> all_segment_texts();
 
 // ---- plans (cuda/segments/plan.cpp)
 
-// Values that are reduced in one batch: a whole number of tiles, so that no result depends on the batch size.
+// A batch of values that are reduced together. It is a whole number of tiles, so that results do not depend on its
+// size.
 constexpr Count usual_batch = Count(1) << 28;
 struct SegmentBatch {
-  Count first;  // of all values
+  Count first;  // number of the first value
   int count, tiles;
   Count row, next_row;              // segments that end in this batch
   bool open_before, open_after;     // whether a segment crosses the border
-  Count first_result, next_result;  // range of result rows of the batch, including those of empty segments
-  Count begin;                      // of keys: position at which the first segment of the batch begins
+  Count first_result, next_result;  // rows of the results of this batch, including empty segments
+  Count begin;                      // for runs of keys: the position at which the first segment of the batch begins
 };
 
 SegmentBatch batch_of(Count first, Count count);  // sets only the range of values
 
-// Keys on a device; each run of equal adjacent keys is a segment.
+// Segments that are runs of equal adjacent keys on a device.
 class KeyRuns : public Segments {
  public:
   KeyRuns(const void* keys, bool single, Count keys_count);
   bool known() const override { return found_ || covered == 0; }
-  void find() override;  // finds and counts the segments in the first call
-  // Finds the segments and reduces the values in one pass; the target has space for one result per key.
+  void find() override;  // the first call finds and counts the segments
+  // Finds the segments and reduces the values in one pass. The output must have space for one result per key.
   bool can_reduce(const SegmentRequest& work) const;
   void find_and_reduce(const SegmentRequest& work);
   const std::vector<Count>& offsets() const override;  // copies the offsets to the host
   void come_to_host() override;
   Segments& on(int device) override;
-  // Writes to the device, for each run, its first key (in the type of the keys) and its length.
+  // Writes the first key (in the type of the keys) and the length of each run, in device memory.
   void describe(void* firsts, double* lengths) const;
   const void* const keys;
-  const bool single;  // true for float values, false for doubles
+  const bool single;  // true for keys that are floats, false for doubles
   const int device;
 
  private:
-  template <class F> void each_batch(F body) const;  // body(batch, plan)
+  template <class F> void each_batch(F body) const;  // calls body(batch, plan)
   bool found_ = false;
   std::unique_ptr<Buffer> firsts_;  // results of the single pass
   mutable std::vector<Count> offsets_;
   std::unique_ptr<Segments> elsewhere_;
 };
 
-// The plan of a batch, in device memory, and its segments.
+// The plan of a batch, and its segments, in device memory.
 struct BatchPlan {
   BatchPlan(const Segments& segments, const SegmentBatch& batch);
   BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
   explicit BatchPlan(const SegmentBatch& batch);                  // allocates memory only
-  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // after `ends` and `limits` are set
+  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // requires that `ends` and `limits` are set
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
-  int ended = 0;  // number of key segments that end in this batch
+  int ended = 0;  // number of runs of keys that end in this batch
 };
 
-// The pieces of values that blocks sort (jobs/sort_pieces.h).
+// The pieces of segments that blocks sort (jobs/sort_pieces.h).
 struct SortPieces {
   SortPieces(const Segments& segments, int key_bytes, int item_bytes);
   const int key_bytes, item_bytes;
@@ -130,16 +133,16 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, tiles, numbers;  // `parts` and `tiles` of long segments, and `numbers` of these
-  Count longest, longest_of_all;                   // maximum length of segments in parts; in parts or tiles
+  List short_ones, medium, parts, tiles, numbers;  // `parts` and `tiles` of long segments; `numbers` of these segments
+  Count longest, longest_of_all;                   // longest segment in parts; in parts or tiles
   unsigned by_digits;                              // number of segments in tiles
 };
 
-// The plans of the batches of segments. Segments store this object, so that each plan that is not too large is computed
-// once.
+// The plans of all batches of segments. The Segments keep this object, so that each plan that is not too large is
+// computed only once.
 class DeviceSegments : public BackendCache {
  public:
-  // The first batch of keys may already be planned.
+  // `first` is the plan of the first batch, if runs of keys have already been planned.
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
@@ -152,7 +155,7 @@ class DeviceSegments : public BackendCache {
   void cut_by_keys(std::unique_ptr<BatchPlan> plan);
   void keep(size_t batch, std::unique_ptr<BatchPlan> plan);
   const Segments& segments_;
-  const KeyRuns* const runs_;  // the segments, if keys define them
+  const KeyRuns* const runs_;  // the segments, if they are runs of keys
   const Count batch_values_;
   const int device_;
   bool keep_;
@@ -164,17 +167,17 @@ DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
 // ---- values (cuda/segments/values.cpp)
 
-// The size of a batch. `staged` values are permuted into the order of the segments batch by batch, because all of them
-// together do not fit into memory.
+// The size of a batch. If not all values fit into memory at once and must be permuted into the order of the segments,
+// they are `staged`: permuted batch by batch.
 struct BatchSize {
   Count values, columns;
   bool staged;
 };
 BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
-// Returns whether there are values that fit in one batch together with results for each value.
+// Returns whether there are values, and whether all of them fit into one batch with a result for each value.
 bool fits_one_batch(const SegmentRequest& work);
 
-// Calls body(device, first, columns, staged) for successive groups of columns.
+// Calls body(device, first, columns, staged) for successive groups of columns first .. first + columns - 1.
 template <class F> void each_batch_of_columns(const SegmentRequest& work, bool maps, F body) {
   const BatchSize size = choose_batch_size(work, maps);
   DeviceSegments& device = on_device(work.segments, size.values);
@@ -182,7 +185,7 @@ template <class F> void each_batch_of_columns(const SegmentRequest& work, bool m
     body(device, first, std::min(size.columns, work.columns - first), size.staged);
 }
 
-// Calls f(m, row) for each position m of a batch; `row` is the row of its value.
+// Calls f(m, row) for each position m of a batch, where `row` is the row of the value at m.
 template <class F> void each_position(const Segments& segments, const SegmentBatch& batch, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   Count s = batch.row;
@@ -192,12 +195,13 @@ template <class F> void each_position(const Segments& segments, const SegmentBat
   }
 }
 
-// Values or weights of some columns, at the address from which the kernels of a batch read them.
+// The values or the weights of some columns, in device memory from which the kernels of a batch read.
 class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
           bool by_batch);
-  // The value at position m of column c is [m * row + c * column] from this address, also in later batches.
+  // Returns an address such that the value at position m of column c is [m * row + c * column]; the same holds in later
+  // batches.
   const void* address(const SegmentBatch& batch);
   Count row() const { return by_batch_ ? 1 : from_.row; }
   Count column(const SegmentBatch& batch) const { return by_batch_ ? batch.count : from_.column; }
@@ -214,7 +218,7 @@ class Operand {
   const SegmentBatch* held_ = nullptr;
 };
 
-// The kernel arguments of each batch, except the address of its results.
+// The kernel arguments for each batch, without the address of the results.
 class SegmentJobs {
  public:
   SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);
@@ -238,12 +242,12 @@ inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items
 // ---- results (cuda/segments/results.cpp)
 
 double nothing(const SegmentRequest& work, int output);  // the result of a segment without values
-// Launches a kernel of cuda/segments/results.cuh on the results of all segments and columns.
+// Launches a kernel of cuda/segments/results.cuh for the results of all segments and columns.
 void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job);
 char* column_of(const Output& out, Count column);
-// Initialises all results before results of nonempty segments are written.
+// Sets all results to `value`, before the results of nonempty segments are written.
 void fill_all(const SegmentRequest& work, Count rows, double value);
-// A result on the device that is NaN becomes NA if one of its values was NA.
+// Changes results on the device from NaN to NA if a value of the segment was NA.
 void mark_missing(const SegmentRequest& work);
 
 }  // namespace cuda

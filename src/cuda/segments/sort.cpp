@@ -1,4 +1,4 @@
-// Sorting of segments on the GPU, column by column, and the results computed from sorted values.
+// Sorts segments on the GPU, column by column, and computes results from the sorted values.
 #include <kernops/jobs/device_sorts.h>
 #include <kernops/missing.h>
 
@@ -10,9 +10,9 @@ namespace {
 
 size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
 
-// Sorts all columns, one after another. `job` holds the members that are the same for all columns.
+// Sorts all columns, one after another. `job` has the arguments that are the same for all columns.
 void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
-  const double* const incoming = job.how.incoming;  // for all columns
+  const double* const incoming = job.how.incoming;  // of all columns
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     job.run = jobs(0);
@@ -29,7 +29,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
   });
 }
 
-// Initialises the results if some segments are empty.
+// Initialises the results if there are empty segments.
 void fill_empties(const SegmentRequest& work, Count outputs, double value) {
   if (work.segments.empties.empty()) return;
   ResultsJob job{};

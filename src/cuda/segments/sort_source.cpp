@@ -1,4 +1,5 @@
-// CUDA text of sorts of segments and of statistics of sorted values: the kind of values and the results.
+// The CUDA texts that sort segments and compute statistics of sorted values: they name the types of the values and of
+// the results.
 #include "cuda/segments/segments.h"
 
 namespace kernops {

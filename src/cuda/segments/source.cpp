@@ -1,4 +1,5 @@
-// Reductions of segments as CUDA text: the operation and the type of its values, which cuda/segments/*.cuh define.
+// The CUDA texts of reductions of segments: they name the operation and the type of the values. cuda/segments/*.cuh
+// defines the kernels.
 #include "cuda/segments/roll.h"
 #include "cuda/text.h"
 
@@ -16,8 +17,8 @@ std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
-// The struct that reduces a row of segments.def. Sums are joined pairwise, so that they need no compensation; with
-// `whole`, sums of integers are exact, even beyond 2^53.
+// The name of the struct that reduces a row of segments.def. Sums are merged pairwise, so they need no compensation.
+// With `whole`, sums of integers are exact, even beyond 2^53.
 std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
@@ -27,7 +28,7 @@ std::string reduction(const SegmentRequest& work, bool whole) {
 
 }  // namespace
 
-// Writes the steps of a formula as a function.
+// Writes a struct with a function that evaluates the steps of a formula.
 std::string join_function(const std::string& name, const Plan& plan) {
   Names names(plan.slots.size());
   names[0] = "one<T>()";
@@ -48,7 +49,7 @@ std::string join_function(const std::string& name, const Plan& plan) {
 
 namespace {
 
-// The struct that combines a value and its weight.
+// The name of the struct that combines a value and its weight.
 std::string term(const SegmentRequest& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
   const TermRow& row = term_row(work.term);
@@ -57,7 +58,7 @@ std::string term(const SegmentRequest& work) {
   return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : row.name) + (row.given ? ", true>" : ">");
 }
 
-// The headers and types that terms require.
+// The includes and types that the terms need.
 std::string preamble(const SegmentRequest& work) {
   std::string text;
   if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";
@@ -90,7 +91,7 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
 }
 
 std::string scan_text(const SegmentRequest& work, int output) {
-  const bool backward = work.reverse && work.formula;  // other operations do not depend on the order
+  const bool backward = work.reverse && work.formula;  // the order does not matter for the other operations
   const auto flag = [](bool value) { return value ? ", true" : ", false"; };
   const int lane = scan_lane_values(work);
   std::string text = "#include <kernops/cuda/segments/scan.cuh>\n" + preamble(work) + operator_of(work, output);
@@ -165,7 +166,7 @@ std::vector<std::string> usual_segment_texts() {
   return texts;
 }
 
-// Lists each operation, each kind of values and each kind of partner at least once.
+// A list that contains each operation, each type of values and each type of weights at least once.
 // long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();

@@ -1,4 +1,4 @@
-// Values of segments on the device: already there, copied as a whole, or copied batch by batch.
+// The values of segments on the device: already there, copied at once, or copied batch by batch.
 #include <cstring>
 
 #include "cuda/segments/segments.h"
@@ -12,7 +12,7 @@ constexpr size_t little = size_t(1) << 26;
 size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValues::doubles ? 8 : 4; }
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
-// Bytes of device memory for the values of a given number of columns.
+// The bytes of device memory that the values of some columns take.
 size_t bytes_for(const SegmentRequest& work, Count batch, Count columns, bool maps) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);
@@ -39,7 +39,7 @@ BatchSize choose_batch_size(const SegmentRequest& work, bool maps) {
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
-    // numbers are written to the positions of the values
+    // results are written to the positions of the values, in other memory
     const bool elsewhere = maps && work.out.space != MemorySpace::host;
     size.staged = !in_order(work) && host && !work.weight_of && !elsewhere && whole + (maps ? whole : 0) > most / 2;
     while (needed() > most / 2 && (size.columns > 1 || size.values > tile))
@@ -86,7 +86,7 @@ void Operand::bring_all() {
 
 void Operand::bring(const SegmentBatch& batch) {
   const size_t length = size_t(batch.count) * bytes_;
-  if (!there_) there_ = std::make_unique<Buffer>(length * size_t(columns_));  // the first batch is the longest
+  if (!there_) there_ = std::make_unique<Buffer>(length * size_t(columns_));  // no later batch is longer
   const bool side_by_side = segments_.sources.empty() && !segments_.groups && from_.row == 1;
   std::vector<char> aside(side_by_side ? 0 : length);
   for (Count c = 0; c < columns_; ++c) {

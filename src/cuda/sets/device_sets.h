@@ -1,4 +1,4 @@
-// The points and sets on a device, and the pieces that are copied there for each launch.
+// Points and conditioning sets on a device, and the parts that are copied there for each launch.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace cuda {
 constexpr Count batch = Count(1) << 18;  // sets per launch: a fraction of a second, after which R may interrupt
 constexpr int chunk = 16;
 
-// The shared memory available to a block on every device of a request.
+// The shared memory that a block can use on each of the devices.
 inline int shared_room(const std::vector<int>& devices) {
   check_devices(devices);
   const std::vector<Device> all = cuda::devices();
@@ -22,8 +22,8 @@ inline int shared_room(const std::vector<int>& devices) {
   return least;
 }
 
-// The memory of a block for the largest sets, in the order of SetMemory. Shared memory holds as many panels of the
-// matrix as fit.
+// The memory of a block for the largest sets, in the order of the members of SetMemory. Shared memory has as many
+// panels of the matrix as fit; the others are in device memory.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
@@ -49,7 +49,7 @@ template <class T> SetMemory memory_for(const SetRequest& request, const DeviceS
   return to;
 }
 
-// The job of a request: its sizes and the memory of its blocks, without data.
+// The job of a request: the sizes, and the memory of the blocks, but no data.
 template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   DeviceSetJob<T> job{};
   job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
@@ -60,8 +60,8 @@ template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   return job;
 }
 
-// The origin that is subtracted from points before they become floats, which have a precision of only 24 bits: the
-// middle of the range of a coordinate.
+// The origin that is subtracted from a coordinate before it is converted to float, which has a precision of only 24
+// bits: the middle of the range of the coordinate.
 inline double centre(const double* x, Count count) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (Count i = 0; i < count; ++i)
@@ -69,8 +69,8 @@ inline double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// The points that sets read. These are all points of a request, followed by space for the points of put_own(); or only
-// the points `rows` of both, renumbered from 0.
+// The points that sets read: all points of a request, followed by space for the own points of sets, see put_own(). If
+// `rows` is given, only these rows are stored, renumbered from 0.
 template <class T> class DevicePoints {
  public:
   DevicePoints(const SetRequest& request, const std::vector<double>& centre, const std::vector<Count>* rows = nullptr)
@@ -120,7 +120,7 @@ template <class T> class DevicePoints {
   const Copied<T> points_, noise_, slope_, values_;
 };
 
-// The points that some sets read: first the points of the sets, then their neighbours, which are renumbered.
+// The points that some sets read: the points of these sets, followed by their neighbours. Both are renumbered.
 struct SomePoints {
   SomePoints(const SetRequest& request, Count begin, Count count, std::vector<int>& place)
       : neighbours(request.neighbours + begin * request.stride, request.neighbours + (begin + count) * request.stride) {
@@ -142,8 +142,8 @@ struct SomePoints {
   std::vector<int> neighbours;
 };
 
-// The points and sets on a device. The points, and then the neighbours, stay there if they occupy at most half of the
-// free memory; otherwise each launch copies the parts that it needs.
+// Points and conditioning sets on a device. The points stay on the device if they take at most half of the free memory;
+// if the neighbours fit as well, they also stay. Otherwise each launch copies the parts that it needs.
 template <class T> class DeviceSets {
  public:
   DeviceSets(const SetRequest& request, bool centred) : centre_(size_t(request.d), 0) {
@@ -156,7 +156,7 @@ template <class T> class DeviceSets {
       neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
   }
 
-  // Returns whether these points can serve the request.
+  // Returns whether these points can be used for the request.
   bool serves(const SetRequest& request) const {
     return !request.own || !points_ || request.sets <= points_->room(request);
   }
@@ -165,7 +165,7 @@ template <class T> class DeviceSets {
     if (points_) points_->put_own(request, centre_);
   }
 
-  // The job of job_of() for the sets from `begin` on, at most one batch.
+  // Returns the job for the sets from `begin` on, at most one batch.
   DeviceSetJob<T> job(const SetRequest& request, DeviceSetJob<T> job, Count begin) const {
     if (points_) points_->tell(job);
     job.slopes_of_noise = T(request.slopes_of_noise), job.diagonal = T(request.diagonal);
@@ -174,9 +174,9 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: for all sets at once or,
-  // if data are copied, for as many sets at a time as fit into a quarter of the free memory with their points,
-  // neighbours and results. A copy waits for the previous launch, like all work of a device.
+  // Calls run(job, first, count) for the sets of a job; the first set has number `begin`. If no data are copied, there
+  // is one call for all sets. Otherwise each call is for as many sets as fit into a quarter of the free memory, with
+  // their points, neighbours and results. A copy waits for the previous launch, like all work of a device.
   // long: the copied data of a batch must outlive its launch
   template <class Run>
   void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {

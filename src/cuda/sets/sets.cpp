@@ -1,5 +1,5 @@
-// Sets of points on the GPU, in batches that are distributed over devices and merged in order: results do not depend on
-// the number of devices.
+// Computations with conditioning sets on the GPU. Batches of sets are distributed to the devices, and their sums are
+// merged in order, so that results do not depend on the number of devices.
 #include <map>
 #include <tuple>
 
@@ -9,21 +9,21 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The number of threads of a block for a set with m neighbours: one thread per row.
+// The number of threads of a block for sets with m neighbours: one thread per row of the matrix.
 unsigned threads_for(int m) {
   unsigned threads = 32;
   while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
   return threads;
 }
 
-// The copies of sets, indexed by device and by whether points are centred.
+// Copies of the sets, indexed by device and by whether points are centred.
 struct SetsCache : BackendCache {
   template <class T> using Copies = std::map<std::pair<int, bool>, std::shared_ptr<DeviceSets<T>>>;
   std::tuple<Copies<float>, Copies<double>> copies;
 };
 
-// The copy on the current device, from the cache of the request if available. Points are centred before they become
-// floats, if the formula depends only on their differences.
+// Returns the copy of the sets on the current device, from the cache of the request if it is there. If the formula
+// depends only on differences of points, points are centred before they are converted to floats.
 template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
   const bool centred = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
   std::shared_ptr<DeviceSets<T>> none, *sets = &none;
@@ -46,23 +46,23 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
   return unsigned(job.memory.end) * unsigned(sizeof(T));
 }
 
-// Number of blocks with panels in device memory that run at once.
+// The number of blocks that run at a time if some panels are in device memory.
 unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
 
-// Launches the blocks of `sets` sets: all at once, or as many at a time as there are panels in device memory.
+// Launches one block for each of `sets` sets: all at once, or as many at a time as there are panels in device memory.
 template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
   const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
   for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
     launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
 }
 
-// Device memory for the panels of matrices that exceed shared memory: more than 150 to 220 neighbours in float64, and
-// 220 to 320 in float32.
+// Allocates device memory for panels of matrices that do not fit into shared memory: those of more than 150 to 220
+// neighbours in float64, and of more than 220 to 320 in float32.
 template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
 
-// Returns whether the formula of a request still has the plan from which the texts were generated. The CPU reports
+// Returns whether the formula still has the plan for which the CUDA texts were written. The CPU reports errors of
 // invalid formulas.
 bool has_text(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
@@ -73,7 +73,7 @@ bool has_text(const SetRequest& request) {
   return true;
 }
 
-// Returns whether the sets of a job fit the memory of each device. The CPU computes sets that do not fit.
+// Returns whether the sets of a job fit into the memory of each device; otherwise the CPU computes them.
 template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& job) {
   const std::vector<Device> all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {
@@ -83,7 +83,7 @@ template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& j
   });
 }
 
-// Calls body(job, number, sets) for each batch of the job of a request, on its device.
+// Calls body(job, number, sets) for each batch of a request, with the device of the batch as the current device.
 template <class T, class Body>
 void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std::string& text, const char* kernel,
                 const Body& body) {
@@ -109,7 +109,7 @@ void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std
   in_threads(size_t(used), request.settings.keep_going, work);
 }
 
-// The sums of a batch, and the number of its first singular set or -1.
+// Computes the sums of a batch; returns the number of its first singular set, or -1.
 template <class T>
 Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJob<T> job, Count begin,
                 const std::string& text, double* sums) {

@@ -1,4 +1,4 @@
-// Writes formulas of two points as CUDA text: names, in order. The headers define the meaning of the names.
+// Writes formulas of two points as CUDA text, which names the operations in order; the headers define the operations.
 #include "cuda/sets/sets.h"
 
 #include <set>
@@ -10,7 +10,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-const char* const places[] = {"o", "x", "y"};  // names of the levels, indexed by Level
+const char* const places[] = {"o", "x", "y"};  // names of the levels in CUDA texts, indexed by Level
 
 class Formula {
  public:
@@ -38,7 +38,7 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  // Writes the loads of a level, each followed by the steps that read it.
+  // Writes the loads of a level, each followed by the steps that can then be computed.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
     std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
@@ -63,7 +63,7 @@ class Formula {
     for (const Step& step : plan_.steps[int(Level::pair)]) {
       const std::string name = "t" + number(count++);
       out += "    const auto " + name + " = " + applied(step, step.size, names_) + ";\n";
-      names_[step.out] = name;  // the CPU's buffers are reused; here each value has a new name
+      names_[step.out] = name;  // the CPU reuses slots; in CUDA text, each value has a new name
     }
     return out + "    return " + names_[plan_.f] + ";\n  }\n";
   }
