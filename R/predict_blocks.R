@@ -12,7 +12,8 @@ predicted_columns.gp_blocks <- function(object, points, request) {
     list(points = some_points(points, rows), near = near[rows, , drop = FALSE], cell = as.integer(cell),
          fraction = fraction)
   }, groups, names(groups), (seq_along(groups) - 1) / length(groups))
-  columns <- over_units(unname(units), columns_of_unit, fit_for_tasks(object), request)
+  columns <- over_units(unname(units), columns_of_unit, fit_for_tasks(object), request,
+                        workers = workers_for_cells(object, as.integer(names(groups)), request))
   do.call(rbind, columns)[order(unlist(groups)), , drop = FALSE]
 }
 

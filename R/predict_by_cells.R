@@ -36,13 +36,15 @@ cells_conditioning <- function(object, joint = joint_conditioning(object)) {
 # conditioned on observations.
 moments_by_cells <- function(object, joint, targets, variance) {
   if (!targets$n) return(if (variance) joint$moments(targets) else joint$means(targets))
-  tasks <- fit_for_tasks(with_cells(object))
+  object <- with_cells(object)
+  tasks <- fit_for_tasks(object)
   near <- tasks$blocks$near_of(targets$u)
   groups <- split(seq_len(targets$n), cells_near(tasks$blocks, near))
   units <- Map(function(rows, cell, fraction) {
     list(targets = some_targets(targets, rows), cell = as.integer(cell), fraction = fraction)
   }, groups, names(groups), (seq_along(groups) - 1) / length(groups))
-  parts <- over_units(unname(units), moments_of_unit, tasks, variance)
+  parts <- over_units(unname(units), moments_of_unit, tasks, variance,
+                      workers = workers_for_fields(object, as.integer(names(groups))))
   parts <- Map(function(part, unit) {
     part %||% if (variance) joint$moments(unit$targets) else joint$means(unit$targets)
   }, parts, units)

@@ -5,12 +5,15 @@
 # Returns f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are
 # `near`. The field is computed once for all calls of f.
 predictor_of_cell <- function(object, k, request) {
-  from_field <- object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
-  local <- if (from_field) with_trees(field_of_cell(object, k))
+  local <- if (predicts_from_field(object, request)) with_trees(field_of_cell(object, k))
   if (is.null(local)) return(function(points, near) columns_by_nearest(object, points, near, request, k))
   function(points, near) {
     as.data.frame(predicted_columns(local, points_of_parts(local, points), request), optional = TRUE)
   }
+}
+
+predicts_from_field <- function(object, request) {
+  object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
 }
 
 # The result of fit_around_cell(). The fit keeps the result for the latest cell, so that the field is not computed again
@@ -18,7 +21,18 @@ predictor_of_cell <- function(object, k, request) {
 field_of_cell <- function(object, k) {
   of_fit <- object[c("theta", "beta", "known", "vecchia", "chosen")]
   about <- list(k, of_fit, object$blocks$store$path, object$blocks$halo)
-  kept_in(object$cell, function() fit_around_cell(object, k), about)
+  kept_in(object$cell, function() {
+    free_dropped_fields(object$blocks$n)
+    fit_around_cell(object, k)
+  }, about)
+}
+
+# Frees the field of the previous cell, which a cell dropped, and the units of a likelihood: the memory for the field of
+# a large cell is then that of one field.
+free_dropped_fields <- function(n) {
+  if (n <= few_latent) return(invisible())
+  the$units <- NULL
+  gc()
 }
 
 # The fit to the observations that determine the field in cell k of a fit_for_tasks(), with the parameters of that fit.

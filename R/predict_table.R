@@ -22,6 +22,7 @@ predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval =
   in_memory <- is.null(options) && !of_table
   if (!in_memory) check_plain_request(request)
   object <- with_joint(with_chosen_parts(object, terms, exclude, request, options), joint)
+  if (length(control)) object <- with_control_of_tasks(object, control)
   if (is.numeric(control$neighbours)) {
     most <- min(control$neighbours, nobs.gp(object))
     object$vecchia[c("halo", "local", "new")] <- list(object$vecchia$local, most, most)
@@ -32,6 +33,12 @@ predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval =
       if (is.null(newdata)) predict_observed(object, request, filename) else
         predict_in_table(object, gp_table(newdata), request, filename)
   ))
+}
+
+# A bound on memory stays unless `control` has another one.
+with_control_of_tasks <- function(object, control, call = caller_env()) {
+  if (is.list(control)) control$memory <- control$memory %||% object$how$control$memory
+  replace(object, "how", list(replace(object$how, "control", list(as_control(control, object$how$control, call)))))
 }
 
 # Computes predictions that depend on the joint distribution of new points, by a fit in memory.

@@ -46,7 +46,8 @@ predict_sorted <- function(object, request, store) {
 # Writes predictions to files of successive rows. A task, such as predict_cell(), computes the predictions of each cell.
 # Returns the names of the columns.
 predict_cells <- function(cells, task, object, request, store, ...) {
-  names <- over_units(cells, task, fit_for_tasks(object), request, list(path = store$path), ...)
+  names <- over_units(cells, task, fit_for_tasks(object), request, list(path = store$path), ...,
+                      workers = workers_for_cells(object, cells, request))
   for (k in cells) {
     part_by_rows(in_store(store, "predicted-", k), c("row", names[[1]]), store)
     unlink(in_store(store, "predicted-", k))

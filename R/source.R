@@ -46,6 +46,10 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'   [gp_posterior()], profile intervals and [`augment()`][gp_broom] without `newdata` need all observations at once and
 #'   stop with errors of class `kernops_input_error` that name an alternative.
 #'
+#' @section Memory: The fit reads chunks of the table, and no more than some cells of about 65,536 rows are in memory.
+#'   Predictions hold the field of one cell in each process, which takes 0.5 to 1 GB, whatever the number of cells.
+#'   `memory` of [gp_control()] bounds both, predictions together with those of the workers on this machine.
+#'
 #' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
 #'   needed but not installed, and for a chunk with other columns than the first one.
 #'

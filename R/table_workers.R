@@ -8,12 +8,13 @@
 #   value(job, here)                the result of what start() returned, or the result of here() if the worker has died
 #   renew()                         replaces workers that have died
 
-# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same units in
-# each step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process,
-# and the worker is replaced.
-over_units <- function(units, task, ...) {
-  pool <- if (length(units) > 1) worker_pool()
-  if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool))
+# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same ones in each
+# step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process, and
+# the worker is replaced. At most `workers` workers have tasks, as many as have enough memory (table_memory.R); 1 stands
+# for tasks in this process.
+over_units <- function(units, task, ..., workers = Inf) {
+  pool <- if (length(units) > 1 && workers > 1) worker_pool()
+  if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool, min(workers, pool$count)))
   lapply(seq_along(units), function(number) {
     say_progress(detail = paste0(", part ", number, " of ", length(units)))
     task(units[[number]], ...)
@@ -25,8 +26,8 @@ worker_pool <- function() if (many_workers()) future_pool() else mirai_pool()
 
 worker_count <- function() worker_pool()$count %||% 1
 
-units_elsewhere <- function(units, task, arguments, pool) {
-  parts <- consecutive_parts(units, pool$count)
+units_elsewhere <- function(units, task, arguments, pool, count = pool$count) {
+  parts <- consecutive_parts(units, count)
   died <- FALSE
   here <- function(part) function() {
     died <<- TRUE

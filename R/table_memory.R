@@ -1,0 +1,63 @@
+# The memory of a fit of a table and of its predictions: all processes together keep within gp_control(memory = ).
+# Results do not depend on it: it decides how many workers compute at a time, and how much each of them keeps.
+
+# The largest number of workers that hold `each` bytes for a task, beside R and `main` bytes of this process; 1 stands
+# for tasks in this process alone, 0 where memory does not suffice for these.
+workers_within <- function(memory, each, main = 0) {
+  if (is.null(memory)) return(Inf)
+  memory <- memory_bytes(memory) - bytes_of_r - main
+  count <- floor(memory / (bytes_of_r + each))
+  if (count > 1) count else as.numeric(each <= memory)
+}
+
+# The bytes of a process of R with its packages.
+bytes_of_r <- 3e8
+
+# The bytes of the heads of all cells with their tree and neighbours, of records of `width` bytes.
+bytes_of_heads <- function(heads, width) heads * (4 * width + 4 * 64)
+
+# The largest number of workers that hold the fields of `cells`, see predictor_of_cell(), or an error where one field
+# does not fit into the memory.
+workers_for_fields <- function(object, cells, call = caller_env()) {
+  memory <- object$how$control$memory
+  if (is.null(memory) || !length(cells) || object$blocks$d > 3) return(Inf)
+  blocks <- fit_for_tasks(object)$blocks
+  width <- 8 * length(blocks$columns)
+  m <- neighbours_of_field(object)
+  field <- max(records_near_cells(blocks, cells, m)) * bytes_of_record(m, blocks$d, width)
+  main <- bytes_of_heads(sum(blocks$first), width)
+  count <- workers_within(memory, field, main)
+  if (count > 0) return(count)
+  size <- size_text(bytes_of_r + main + field)
+  stop_kernops("memory", c("Predictions of a cell of the table need about {size} of memory, more than {.arg memory}
+                            allows.",
+                           i = "{.code control = list(memory = )} is the bound of a prediction; {.code joint = FALSE}
+                                needs less memory."), call = call)
+}
+
+workers_for_cells <- function(object, cells, request, call = caller_env()) {
+  if (predicts_from_field(object, request)) workers_for_fields(object, cells, call) else Inf
+}
+
+# The bytes of a field for each of its records of `width` bytes, as measured (bench/HISTORY.md): the pairs of m
+# neighbours, the entries of the factor, of which there are more in more dimensions d, weights, and the sums of threads.
+bytes_of_record <- function(m, d, width) {
+  2 * m * (m + 1) + 44 * m * (0.8 + 0.7 * d) + 60 * m + 4 * width + 64 * threads()
+}
+
+# The number of records of the field in each of some cells, about: see records_of_field(). Records have levels up to
+# that of their cell.
+records_near_cells <- function(blocks, cells, m) {
+  reach <- blocks$halo + halo_reach(blocks$level, m, blocks$d) / 2
+  vapply(cells, function(k) {
+    box <- box_of_cell(blocks, k)
+    share <- 1
+    for (along in seq_len(dim(blocks$boxes)[[2]])) {
+      low <- blocks$boxes[1, along, ]
+      high <- blocks$boxes[2, along, ]
+      common <- pmin(high, box[2, along] + reach) - pmax(low, box[1, along] - reach)
+      share <- share * ifelse(high > low, pmax(common, 0) / (high - low), common >= 0)
+    }
+    sum((share * blocks$rows)[blocks$rows > 0])
+  }, 0)
+}
