@@ -167,11 +167,11 @@
 #' [predict()][predict.gp] predicts new points cell by cell, including those of tables and maps larger than memory;
 #' means over blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] come
 #' from the joint distribution of new points given the observations around them. A fit of a table has one Gaussian
-#' response with a trend, `weights`, known noise and priors, by ML or REML, or with given parameters. Groups, random
-#' effects, smooths, families, transformations and several responses are errors, and so are methods that need all
-#' observations at once, such as [plot()][plot.gp] and [gp_cv()]. Rows with missing values are omitted, or are an error
-#' with `na.fail`. A fit needs the files in its work directory: without `workdir`, a saved fit cannot predict in another
-#' session.
+#' response with a trend, `weights`, known noise, priors and a `transform` with a given parameter, by ML or REML, or
+#' with given parameters. Groups, random effects, smooths, families, `transform = "boxcox"` and several responses are
+#' errors, and so are methods that need all observations at once, such as [gp_cv()] and [certify()]. Rows with missing
+#' values are omitted, or are an error with `na.fail`. A fit needs the files in its work directory: without `workdir`, a
+#' saved fit cannot predict in another session.
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`, `sfc`),
@@ -428,8 +428,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (is_table(data)) {
     chosen <- list(weights = rlang::enquo(weights), subset = rlang::enquo(subset), group = rlang::enquo(group))
     refuse_functionals(derivatives, averages, "a table that is read in chunks", call)
-    check_table_settings(chosen, family, transform, how, call)
-    values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action)
+    check_table_settings(chosen, family, how, call)
+    values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action,
+                   transform = transform_of_table(transform, call))
     fit <- with_bar("Fitting", shown = how$control$progress == "bar", {
       with_clock(clock, "search", with_trees(
         fit_table(data, formula, covariance, coords, values, known, how, estimate, prior, call)

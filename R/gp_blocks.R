@@ -18,7 +18,7 @@ fit_table <- function(data, formula, covariance, coords, values, known, how, est
   control <- how$control
   size <- chunk_rows(control$memory, length(columns))
   key <- list(source$stamp, columns, deparse(formula), deparse(coords), format(covariance),
-              lapply(values[c("weights", "noise")], rlang::as_label), known$beta, estimate,
+              lapply(values[c("weights", "noise")], rlang::as_label), values$transform, known$beta, estimate,
               control[c("seed", "neighbours")], as.character(utils::packageVersion("kernops")))
   store <- new_store(control$workdir, key, call)
   done <- FALSE
@@ -51,6 +51,7 @@ pilot_of <- function(scan, formula, covariance, coords, values, known, how, esti
   arguments <- list(weights = within_data(values$weights, sample, call),
                     noise = within_data(values$noise, sample, call), na.action = values$na.action)
   made <- data_and_model(formula, covariance, source, coords, arguments, "vecchia", NULL, call)
+  made$parts <- transformed_sample(made$parts, values$transform)
   model <- made$model
   check_block_model(model, call)
   known$beta <- known_coefficients(known$beta, colnames(made$parts$x), call)
@@ -122,7 +123,10 @@ block_fit <- function(blocks, pilot, search, how, estimate, call) {
   for (name in c("x", "u", "z")) parts[[name]] <- parts[[name]][0, , drop = FALSE]
   parts$frame <- parts$frame[1, , drop = FALSE]
   parts[c("y", "offset", "noise", "weights", "rows")] <- list(numeric())
+  parts[c("response", "jacobian")] <- NULL
   fit <- fitted_parts(fit, search, how, parts, pilot$known, estimate, class = "gp_blocks")
+  fit["transform"] <- list(pilot$quosures$transform)
+  fit$loglik <- fit$loglik + jacobian_of_table(blocks, fit$transform)
   fit$blocks <- blocks
   fit$vecchia$moved <- NULL
   fit$vecchia$changes[c("predictions", "se")] <- NA_real_

@@ -1,17 +1,16 @@
 # Arguments of gp() that fits of tables do not support, and the memory that these fits need.
 
-# Stops if an argument of gp() is not supported for tables; the message names an alternative. `chosen` are quosures of
-# arguments.
-check_table_settings <- function(chosen, family, transform, how, call) {
+# Stops at the first argument of gp() that is not supported for a table; the message names an alternative. `chosen` are
+# quosures of arguments.
+check_table_settings <- function(chosen, family, how, call) {
   given <- c(subset = !rlang::quo_is_null(chosen$subset), group = !rlang::quo_is_null(chosen$group),
-             family = !is.null(family), transform = !is.null(transform), precision = how$precision != "float64")
+             family = !is.null(family), precision = how$precision != "float64")
   if (!any(given)) return(invisible())
   name <- names(which(given))[[1]]
   instead <- c(
     subset = "A query may select its rows.", group = "A query for each group gives separate fits.",
     family = "A family needs the field at all observations at once, 7 kB for each: a data frame of the rows, or of a
               sample of them, can be fitted.",
-    transform = "The response may be a function, {.code log(z) ~ x}; predictions are then those of the logarithm.",
     precision = "Tables are fitted in float64."
   )
   stop_kernops("input", c("{.arg {name}} is not available for a table that is read in chunks.", i = instead[[name]]),

@@ -14,12 +14,7 @@ boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
 # The argument of gp(): NULL, or a list of lambda (NA: to be estimated).
 as_transform <- function(x, estimate, method, parts, prior, call = caller_env()) {
   if (is.null(x)) return(NULL)
-  lambda <- if (identical(x, "log")) 0 else if (identical(x, "boxcox")) NA_real_ else x
-  known <- is.numeric(lambda) && length(lambda) == 1 && (identical(x, "boxcox") || isTRUE(abs(lambda) <= 5))
-  if (!known) {
-    stop_kernops("input", "{.arg transform} must be {.val log}, {.val boxcox}, or the parameter of a Box-Cox
-                           transformation, between -5 and 5.", call = call)
-  }
+  lambda <- lambda_of(x, call)
   if (is.na(lambda) && (estimate == "none" || method == "iterative")) {
     stop_kernops("input", c("The parameter of {.code transform = \"boxcox\"} is estimated with {.code method =
                              \"exact\"} or {.val vecchia}, together with the covariance.",
@@ -31,6 +26,15 @@ as_transform <- function(x, estimate, method, parts, prior, call = caller_env())
   }
   check_positive_response(parts, call)
   list(lambda = lambda, estimated = is.na(lambda))
+}
+
+# NA for a parameter to be estimated.
+lambda_of <- function(x, call) {
+  lambda <- if (identical(x, "log")) 0 else if (identical(x, "boxcox")) NA_real_ else x
+  known <- is.numeric(lambda) && length(lambda) == 1 && (identical(x, "boxcox") || isTRUE(abs(lambda) <= 5))
+  if (known) return(lambda)
+  stop_kernops("input", "{.arg transform} must be {.val log}, {.val boxcox}, or the parameter of a Box-Cox
+                         transformation, between -5 and 5.", call = call)
 }
 
 check_positive_response <- function(parts, call) {

@@ -8,6 +8,7 @@
 #   m, units, sizes         the number of neighbours, the units (groups) of sets, and the number of points of each unit
 #   trend                   the coefficients and the factor that make the trend orthonormal
 #   response                the number of observations and the norm of the response, which distinguish data sets
+#   of_response             sums of the response, see sums_of_response()
 #   noise                   0 if all noise variances are 0
 #   model, theta, near_of   the covariance by which distances are compared, see neighbour_coordinates()
 #   head_near()             the coordinates near_of() of the heads
@@ -22,9 +23,11 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   check_root(sorted$root, colnames(pilot$data$x), call)
   ordered <- stage_of(store, "ordered", function() order_cells(sorted, partition, near_of, store))
   unlink(in_store(store, "rows-", seq_len(cell_count(partition))))
-  blocks <- c(sorted[c("n", "read", "rows", "boxes", "columns", "noise")], ordered, list(
+  norm <- sqrt(if (is.null(pilot$quosures$transform)) sum(sorted$root[, ncol(sorted$root)]^2) else
+    sorted$of_response[["squares"]])
+  blocks <- c(sorted[c("n", "read", "rows", "boxes", "columns", "noise", "of_response")], ordered, list(
     store = store, partition = partition, d = ncol(pilot$data$u), m = min(m, sorted$n - 1),
-    response = c(sorted$n, sqrt(sum(sorted$root[, ncol(sorted$root)]^2))),
+    response = c(sorted$n, norm),
     trend = block_trend(sorted$root, colnames(pilot$data$x)), model = pilot$model, theta = pilot$theta,
     near_of = near_of, head_near = near_of_heads(near_of, ordered$heads),
     first = heads_of(sorted$rows, length(sorted$rows))

@@ -50,6 +50,7 @@ sort_into_cells <- function(source, columns, pilot, partition, near_of, store, s
   rows <- numeric(count)
   root <- NULL
   noise <- 0
+  of_response <- 0
   first <- 1
   scan_source(source, columns, size, function(chunk) {
     records <- records_of_chunk(pilot, chunk, first, call)
@@ -57,6 +58,7 @@ sort_into_cells <- function(source, columns, pilot, partition, near_of, store, s
     if (!nrow(records)) return(invisible())
     root <<- qr_root(rbind(root, trend_of_records(records)))
     noise <<- max(noise, records[, "noise"])
+    of_response <<- of_response + sums_of_response(records, pilot$quosures$transform)
     near <- near_of(coordinates_of_records(records))
     of <- cells_of(partition, near)
     boxes <<- wider_boxes(boxes, near, of, count)
@@ -67,6 +69,7 @@ sort_into_cells <- function(source, columns, pilot, partition, near_of, store, s
   }, call)
   if (!sum(rows)) stop_kernops("input", "There are no observations without missing values.", call = call)
   list(n = sum(rows), read = first - 1, rows = rows, boxes = boxes, root = root, noise = noise,
+       of_response = of_response,
        columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x), has_known_part(pilot)))
 }
 

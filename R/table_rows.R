@@ -30,11 +30,12 @@ records_of_chunk <- function(pilot, chunk, first, call) {
   missing <- setdiff(seq_len(nrow(chunk)), rows)
   if (length(missing)) act_on_missing(pilot$quosures$na.action, first - 1 + missing, call)
   at <- match(rows, which(complete))
+  y <- transformed_rows(y[rows], first - 1 + rows, pilot$quosures$transform, call)
   x <- points$x[at, , drop = FALSE]
   known <- points$offset[at] + known_mean(x, pilot$known$beta)
   if (!is.null(pilot$known$beta)) x <- x[, 0, drop = FALSE]
   offset <- has_known_part(pilot)
-  records <- cbind(first - 1 + rows, 0, y[rows] - known, noise[rows], weights[rows], points$u[at, , drop = FALSE], x,
+  records <- cbind(first - 1 + rows, 0, y - known, noise[rows], weights[rows], points$u[at, , drop = FALSE], x,
                    if (offset) known)
   colnames(records) <- record_columns(ncol(points$u), ncol(x), offset)
   records

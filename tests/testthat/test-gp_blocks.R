@@ -139,7 +139,7 @@ test_that("features that fits of tables lack are errors that name these features
   expect_snapshot(error = TRUE, {
     gp(z ~ w, table, as.matrix(d[1:2]))
     gp(z ~ w, table, ~ x + y, family = poisson())
-    gp(z ~ w, table, ~ x + y, transform = "log")
+    gp(z ~ w, table, ~ x + y, transform = "boxcox")
     gp(z ~ w, table, ~ x + y, group = ~ kind)
     gp(z ~ w, table, ~ x + y, subset = x > 0)
     gp(z ~ w, table, ~ x + y, method = "exact")
