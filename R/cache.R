@@ -64,7 +64,7 @@ warn_cache <- function(reasons, used) {
 #'
 #' On a GPU, a formula is compiled when it runs for the first time, which takes a fraction of a second. The compiled
 #' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the kernels of
-#' common formulas are compiled during the installation: these precompiled kernels are part of the package and require
+#' common formulas are compiled during the installation: these kernels are part of the package and require
 #' neither the cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option

@@ -54,7 +54,7 @@
 #   search_tree              a tree for several queries
 #   correlation_scales       the scale of each coordinate, computed from values of a kernel
 
-# Functions for the engine and for the layer above it: conditions, checks, progress, settings, text.
+# Functions that serve both sides of the interface: conditions, checks, progress, settings, text.
 #   stop_kernops             a classed error with the call of the user
 #   refuse_arguments         an error if a call has arguments that the method does not have
 #   stop_further_arguments   an error about unknown arguments in the dots of a method

@@ -50,7 +50,7 @@
 #'   response.
 #' @section Effects: `"effects"` has a panel for each term, with intervals at `level` given the parameters of the
 #'   covariance: the predicted effects of levels from the smallest to the largest one, as returned by
-#'   [ranef()][ranef.gp]; curves of effects of time and of smooths of one variable, with a curve for each level of a
+#'   [`ranef()`][ranef.gp]; curves of effects of time and of smooths of one variable, with a curve for each level of a
 #'   factor; maps of smooths of two variables and of their standard errors within the convex hull of the data. A smooth
 #'   of more than two variables has a curve along each variable, at the medians of the others. A numeric `by` variable
 #'   is set to 1. Bands are drawn for up to six curves. With a [family][gp_families], effects are on the scale of the

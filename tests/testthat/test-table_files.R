@@ -111,3 +111,10 @@ test_that("an error in the computation of a value is not reported as a disk erro
   path <- withr::local_tempfile()
   expect_error(write_object(path, stop("not a number")), "^not a number$")
 })
+
+test_that("the sample of a table does not depend on the seed with which its rows were simulated", {
+  set.seed(1)
+  x <- runif(4000)
+  scan <- scan_table(gp_table(data.frame(x = x)), "x", ~ x, 1000, seed = 1, max_rows = 400)
+  expect_gt(stats::ks.test(scan$sample$x, x)$p.value, 0.001)
+})
