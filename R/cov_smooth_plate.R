@@ -13,8 +13,7 @@ few_of_plate <- 2000
 # The basis that mgcv constructs from its knots alone. The data of the constructor are the knots, moved to the mean of
 # the observations, on which the polynomials depend. As in mgcv, functions have a mean square of 1.
 #' @exportS3Method mgcv::smooth.construct
-# nolint next: object_length_linter. mgcv chooses methods by this name
-smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) {
+smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) { # nolint: object_length_linter.
   class(object) <- class(object)[-1]
   values <- values_of_terms(object, data)
   means <- colMeans(values)

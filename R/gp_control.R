@@ -58,12 +58,12 @@
 #'   continues from the stored results when it is called again with the same arguments. Delete the subdirectory if the
 #'   data change. If the disk is full, there is an error of class `kernops_disk_error`, and the files are removed.
 #'   Default: a temporary directory that is removed with the fit.
-#' @param memory a bound on the memory of a fit of a table that is read in chunks, and of its predictions: a string such
-#'   as `"8 GB"`, or a number of bytes. A prediction divides the bound among this process and its workers: as many workers
-#'   predict at a time as can hold the field of a cell each, 0.5 to 1 GB, and this process predicts alone if two workers
-#'   exceed the bound. Results have the same digits. A fit that needs more memory, or a cell whose field does not fit, is
-#'   an error of class `kernops_memory_error`. In [predict()][predict.gp], `control = list(memory = )` replaces the bound
-#'   of the fit. Default: no bound, with chunks of 200,000 rows.
+#' @param memory a bound on the memory of a fit of a table that is read in chunks, and of its predictions: a string
+#'   such as `"8 GB"`, or a number of bytes. A prediction divides the bound among this process and its workers: as many
+#'   workers predict at a time as can hold the field of a cell each, 0.5 to 1 GB, and this process predicts alone if two
+#'   workers exceed the bound. Results have the same digits. A fit that needs more memory, or a cell whose field does
+#'   not fit, is an error of class `kernops_memory_error`. In [predict()][predict.gp], `control = list(memory = )`
+#'   replaces the bound of the fit. Default: no bound, with chunks of 200,000 rows.
 #' @section The number of neighbours:
 #' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` shows the verdict,
 #' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. These are the
