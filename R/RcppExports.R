@@ -241,6 +241,10 @@ posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }
 
+posterior_hold_effects <- function(near, wide, start, columns, within, dense, threads) {
+    .Call(`_kernops_posterior_hold_effects`, near, wide, start, columns, within, dense, threads)
+}
+
 posterior_observe <- function(held, across, within) {
     invisible(.Call(`_kernops_posterior_observe`, held, across, within))
 }

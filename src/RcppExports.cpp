@@ -759,6 +759,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// posterior_hold_effects
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads);
+RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP wideSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP denseSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type wide(wideSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type within(withinSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type dense(denseSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, wide, start, columns, within, dense, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // posterior_observe
 void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVector within);
 RcppExport SEXP _kernops_posterior_observe(SEXP heldSEXP, SEXP acrossSEXP, SEXP withinSEXP) {
@@ -2240,6 +2256,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
     {"_kernops_points_joined", (DL_FUNC) &_kernops_points_joined, 3},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
+    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 7},
     {"_kernops_posterior_observe", (DL_FUNC) &_kernops_posterior_observe, 3},
     {"_kernops_posterior_observe_border", (DL_FUNC) &_kernops_posterior_observe_border, 5},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},

@@ -106,6 +106,7 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
 // that are observed together, as a sparse_symmetric() matrix. The pattern of the factor contains all pairs of the
 // points of each set of `wide`. `dense` has the ascending numbers of the effects that belong to the border, counted
 // among all effects.
+// [[Rcpp::export(rng = false)]]
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
                             Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
   return guard_new([&]() -> SEXP {
