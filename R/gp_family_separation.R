@@ -93,7 +93,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
     best <- which.max(gain)
     if (max(abs(left)) <= tolerance || gain[[best]] <= tolerance) break
     moved <- nonnegative_step(rows, target, replace(m, best, 0), c(active, best))
-    # a row that rounding errors keep at zero is excluded from the next steps
+    # a row whose coefficient rounding errors keep at zero is excluded from the next steps
     if (!best %in% moved$active) refused <- c(refused, best) else refused <- integer()
     m <- moved$m
     active <- moved$active

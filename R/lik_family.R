@@ -85,7 +85,7 @@ gradient_text <- function(formula, variable) {
 
 columns_text <- function(formulas) Reduce(function(a, b) code_text("Concat(", a, ", ", b, ")"), formulas)
 
-# The columns of a formula of the density at each observation.
+# The values of a formula of a density: a row for each observation, a column for each entry of the formula.
 density_columns <- function(formula, y, w, eta, phi) {
   n <- length(eta)
   values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))

@@ -1,4 +1,4 @@
-# Predictions of fits with random effects and smooths by Vecchia's approximation of the field.
+# Predictions by Vecchia's approximation of the field for fits with random effects and smooths.
 
 effects_kriging <- function(object, how) UseMethod("effects_kriging")
 

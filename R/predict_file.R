@@ -6,7 +6,7 @@ part_file <- function(file) paste0(file, ".part")
 
 part_files <- function(file) paste0(part_file(file), c("", ".hdr", ".aux.xml", ".rds"))
 
-# Appends a matrix with a row for each cell after the first `done` rows of the map.
+# Appends, after the first `done` rows of the map, a matrix with a row for each cell.
 append_map_rows <- function(file, values, template, done, call) {
   size <- 8 * done * terra::ncol(template) * ncol(values)
   name <- part_file(file)

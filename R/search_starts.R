@@ -73,7 +73,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
 }
 
 # A starting value for a parameter of a user-defined formula: the typical value, or a value near it; if the parameter
-# may have either sign, starts near 0 are included.
+# may have either sign, for some n a value near 0.
 free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))

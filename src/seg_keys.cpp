@@ -73,7 +73,8 @@ Range range_of(const int* x, Count n) {
   return range;
 }
 
-// For each number of the range, the position of its first value. The pass ends as soon as all numbers have occurred.
+// For each number of the range, the position of its first occurrence in x. The pass ends as soon as all numbers have
+// occurred.
 std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
   const Count width = Count(range.width());
   std::vector<std::uint32_t> firsts(size_t(width), nowhere);

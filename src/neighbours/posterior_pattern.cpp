@@ -23,8 +23,8 @@ constexpr Count few_effects = 400;
 // after the head, the head is accepted without comparing it with another one.
 constexpr double few_operations = 2000;
 
-// Up to this number of effects whose observations are scattered, a factor is preferred to an estimate, because its
-// error is smaller.
+// Up to this number of effects, a factor is computed even if the observations of each effect are scattered. The
+// alternative, conjugate gradients, estimates the determinant with a Monte Carlo error.
 constexpr Count few_scattered_effects = 1000;
 
 using Lists = std::vector<std::vector<int>>;

@@ -96,7 +96,7 @@ test_that("intrinsic models are kriged with an unknown constant, also where gsta
   }
 })
 
-test_that("the likelihood of intrinsic models agrees with contrasts of unit length", {
+test_that("the likelihood of intrinsic models agrees with the likelihood of orthonormal contrasts", {
   withr::local_seed(4)
   d <- smooth_case(30)
   K <- 0.1 * diag(30) - 2 * as.matrix(dist(d[c("a", "b")]))^0.8

@@ -56,7 +56,7 @@ test_that("times are levels by their instants", {
   expect_levels(as.difftime(seconds, units = "secs"), as.difftime(seconds / 86400, units = "days"))
 })
 
-test_that("strings are levels by their letters, raw bytes by their bytes, factors by their labels", {
+test_that("strings are compared by characters in any encoding, strings of bytes by bytes, factors by labels", {
   letters <- c("\u00e9t\u00e9", "na\u00efve", "\u00fc", "u")
   expect_levels(letters, iconv(letters, "UTF-8", "latin1"))
   expect_levels(iconv(letters, "UTF-8", "latin1"), factor(letters, rev(letters)))

@@ -92,7 +92,7 @@ test_that("variances of many points agree with those of each point alone, with a
   expect_identical(run(3), one)
   some <- sample(5000, 50)
   expect_equal(kernops:::joint_sums_of(one$sets, matrix(some, 1), matrix(1, 1, 50)), one$variance[some])
-  # without truncation of small contributions
+  # the squares of the parts of a variance add up to this variance
   few <- sets_of(15L, new = new[1:4000, ])
   parts <- kernops:::joint_sums_of(few, matrix(1:4000, 1)[, 1:50, drop = FALSE], matrix(1, 1, 50), parts = TRUE)
   expect_equal(colSums(parts^2), kernops:::joint_variances_of(few)[1:50], tolerance = 1e-12)

@@ -129,7 +129,7 @@ void resume(unsigned n) {
 }
 }  // namespace
 
-// resume() restores the index of a thread.
+// After a wait, resume() restores threadIdx.
 EXPORT void emulator_wait_for_block() { wait(block); }
 EXPORT void emulator_wait_for_warp() { wait(block.warps[now / 32]); }
 EXPORT int emulator_count(int yes) {

@@ -32,7 +32,8 @@ struct Recipe {
   Mainloop mainloop;
   Consumer consumer;
   const char* reason;
-  int rows_per_thread, threads, columns;  // see rows() for the rows of a block; wide: 4 threads share rows
+  // see rows() for the rows of a block; with the wide main loop, 4 threads share their rows
+  int rows_per_thread, threads, columns;
   // the atoms of the main contraction, of inner products, of expanded exponents, and of vector sums
   Atom atom = Atom::terms;
   Atom product = Atom::terms, scaled = Atom::terms, summed = Atom::terms;

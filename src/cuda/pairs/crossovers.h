@@ -32,7 +32,7 @@ constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum en
 // Narrow main loop: rows of a thread, columns at a time, threads of a block.
 constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_rows_double = 24;  // a  registers
 constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers of a row
-constexpr int rows_of_a_processor = 64;             // a  fewer rows (times rows of a thread): fewer rows per thread
+constexpr int rows_of_a_processor = 64;             // a  minimum per row of a thread; below, fewer rows per thread
 constexpr int many_rows_of_a_processor = 256;       // a  minimum for blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
 constexpr int much_work = 64;  // a  instructions of a pair; above, one row per thread, no unrolling

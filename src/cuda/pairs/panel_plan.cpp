@@ -1,6 +1,6 @@
-// Finds the products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair must be the product of a
-// vector of the row and a vector of the column. The summand is split into terms: numbers of the pair times vectors of
-// the column, and numbers times vectors of the row. For the latter, only the total of the numbers is needed. For
+// Finds the products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair must be the inner product
+// of a vector of the row and a vector of the column. The summand is split into terms: numbers of the pair times vectors
+// of the column, and numbers times vectors of the row. For the latter, only the total of the numbers is needed. For
 // example, a Hessian times a vector is the sum
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),

@@ -174,7 +174,8 @@ struct BatchSize {
   bool staged;
 };
 BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
-// Returns whether there are values, and whether all of them fit into one batch with a result for each value.
+// Returns whether one batch can hold all values and as many results. Returns false if there are no values, if they are
+// not adjacent, if segments have `sources`, or if the values must be staged.
 bool fits_one_batch(const SegmentRequest& work);
 
 // Calls body(device, first, columns, staged) for successive groups of columns first .. first + columns - 1.

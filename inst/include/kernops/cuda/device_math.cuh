@@ -1,6 +1,6 @@
-// Exponentials on the GPU, read by scalar.h inside its namespace. For a float, 2^x takes one instruction, with an error
-// of 2 ulp. For a double, 2^x = 2^(n + r) is computed by the minimax polynomial of 2^r on [-1/2, 1/2] (error 2.5e-16),
-// and n is added to the exponent.
+// Exponentials on the GPU. scalar.h includes this file inside its namespace. For a float, 2^x takes one instruction,
+// with an error of 2 ulp. For a double, 2^x = 2^(n + r) is computed by the minimax polynomial of 2^r on [-1/2, 1/2]
+// (error 2.5e-16), and n is added to the exponent.
 
 // The coefficients are in constant memory, from which an instruction can read its operands.
 static __constant__ double exp2_coefficients[] = {0x1p0,

@@ -96,8 +96,9 @@ template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>
   return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
-// True if an exponent with this norm can be expanded. The norms of a pair then cause an error of at most 2 x 32
-// roundings, about the error of rounding the coordinates to T. NaN gives false.
+// True if an exponent with this norm can be expanded. By cancellation, the two norms of a pair then add
+// an absolute error of at most 2 x 32 unit roundoffs to the exponent, about as much as rounding the coordinates to T.
+// NaN gives false.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
 
 // True if a weight stays within the range of T when multiplied by 2^norm of a near column.

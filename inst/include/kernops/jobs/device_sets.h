@@ -21,7 +21,7 @@ struct SetMemory {
 template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null: zeros
   T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
-  T diagonal;                                              // factor of the formula's variances
+  T diagonal;                                              // by which the diagonal of the covariance is multiplied
   const int* neighbours;                                   // `stride` neighbours for each set, nearest first, from 1
   long long n, first, sets;                                // set s belongs to point first + s
   int m, stride, columns, parameters, nugget;              // m: number of nearest neighbours to use
@@ -30,7 +30,7 @@ template <class T> struct DeviceSetJob {
   SetMemory memory;
   T* panels;  // panels in device memory, `far_numbers` for each block of a launch
   long long far_numbers;
-  double *parts, *totals;  // each sum, for all blocks and in total
+  double *parts, *totals;  // parts: each sum over the sets of each block; totals: each sum over all sets
   int* bad;                // the first singular set of each block, or -1
   double *weights, *sd;    // results, as in SetJob
 

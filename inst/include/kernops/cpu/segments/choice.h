@@ -46,8 +46,8 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. Returns false although results may be NaN: a result is a copy of a value, so NA and NaN stay
-  // distinct.
+  // Joins the splits. The return value says whether NaN results must be checked for NA in the values. Here it is always
+  // false: a result is a copy of a value, so NA and NaN stay distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

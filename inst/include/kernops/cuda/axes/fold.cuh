@@ -69,7 +69,8 @@ template <class F, class T, bool skip> struct SliceFold {
     }
   }
 
-  // The fold of the values from position k to `end`, which are fewer than a tile or lie in several runs.
+  // The fold of the values from position k to `end`, which are fewer than a tile or lie in several runs of
+  // job.reduced.
   template <int lanes> __device__ FoldState fold_rest(T* room, long long k, long long end, int lane) const {
     __syncwarp();
     KERNOPS_UNROLL_BY(1)

@@ -33,7 +33,7 @@ __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n
 
 // The reduced values of a warp.
 template <class Op> struct WarpPart {
-  typename Op::State first;  // the part of the warp's first segment, in the lane where this segment ends
+  typename Op::State first;  // the part of the warp's first segment, valid only in the lane where this segment ends
   typename Op::State carry;  // in lane 31: the state of the values after the warp's last end
   unsigned ended, full;      // one bit per lane
   int count;                 // number of segments that end in this warp

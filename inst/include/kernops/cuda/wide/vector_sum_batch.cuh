@@ -1,5 +1,5 @@
-// The batches of entries in which sums of long vectors are computed (cuda/wide/vector_sum.cuh), and the entries of the
-// columns in shared memory.
+// Sums of long vectors are computed by batches of entries (cuda/wide/vector_sum.cuh). This file has these batches, and
+// the entries of the columns in shared memory.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
