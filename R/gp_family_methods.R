@@ -51,7 +51,7 @@ quantile_residuals <- function(object) {
   p <- cdf(x, y)
   below <- lower_probability(object$family$density, x, y, p)
   p[object$parts$censored %||% FALSE | y >= object$family$density$limits[[2]]] <- 1
-  if (any(below < p)) p <- below + (p - below) * with_seed(object$how$control$seed, stats::runif(length(y)))
+  if (any(below < p)) p <- below + (p - below) * with_derived_seed(object$how$control$seed, stats::runif(length(y)))
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 

@@ -11,7 +11,7 @@ null_statistics <- function(task, control) {
   say_progress(step = "responses without a field")
   n <- length(task$data$y)
   sets <- task$sets_of(seq_len(n))
-  y <- with_seed(control$seed, normal_numbers(n, draws)) / sqrt(task$data$weights)
+  y <- with_derived_seed(control$seed, normal_numbers(n, draws)) / sqrt(task$data$weights)
   standard <- standard_responses(y, sets)
   group <- list(sets = sets, y = standard$y)
   found <- task$held(group)$optima(task$parameters, task$starts, task$reml)

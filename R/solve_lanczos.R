@@ -65,3 +65,7 @@ with_seed <- function(seed, code) {
   set.seed(seed, kind = "Mersenne-Twister", normal.kind = "Inversion", sample.kind = "Rejection")
   code
 }
+
+# Evaluates code with another seed, which is derived from `seed`. Users often simulate their data after set.seed(1):
+# with the same seed, the numbers of the code would be the numbers in the data.
+with_derived_seed <- function(seed, code) with_seed(with_seed(seed, sample.int(.Machine$integer.max, 1)), code)

@@ -32,11 +32,9 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   list(n = n, sample = sample)
 }
 
-# Returns f(n): the next n uniform numbers of a separate random stream. Its seed is derived from `seed`: a user who
-# simulates x by runif() after set.seed(1) would otherwise get the rows with the smallest x.
+# Returns f(n): the next n uniform numbers of a separate random stream, see with_derived_seed().
 uniform_stream <- function(seed) {
-  seed <- with_seed(seed, sample.int(.Machine$integer.max, 1))
-  state <- with_seed(seed, globalenv()$.Random.seed)
+  state <- with_derived_seed(seed, globalenv()$.Random.seed)
   function(n) {
     numbers <- NULL
     with_seed(seed, {

@@ -167,3 +167,11 @@ test_that("quantile residuals are normal quantiles of the distribution function 
                     p <= pbinom(d$wins, d$trials, fitted(wins)) + 1e-8))
   for (fit in list(size, count, wins)) expect_gt(ks.test(residuals(fit, "quantile"), "pnorm")$p.value, 0.001)
 })
+
+test_that("quantile residuals are independent of numbers that the user drew with the same seed", {
+  set.seed(1)
+  d <- data.frame(x = runif(600), a = runif(600))
+  d$y <- rpois(600, exp(0.5 * d$x - 0.5))
+  fit <- gp(y ~ x, d, ~ a, matern(3/2, 0.1, 0.2), family = poisson(), estimate = "none")
+  expect_lt(abs(cor(residuals(fit, "quantile"), d$x)), 4 / sqrt(600))
+})
