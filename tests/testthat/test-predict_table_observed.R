@@ -52,7 +52,7 @@ test_that("rows of many cells have the predictions of a table, and NA where a va
   expect_equal(r2.gp(fit)$R2, c(R2 = 1 - sum(residuals(fit)[-c(3, 700)]^2) / sum((z - mean(z))^2)))
   fit$how$control$memory <- 1000
   expect_error(residuals(fit), "filename", class = "kernops_memory_error")
-  expect_error(predict(fit, gp_table(d)), "filename", class = "kernops_memory_error")
+  expect_error(predict(fit, gp_table(d), joint = FALSE), "filename", class = "kernops_memory_error")
 })
 
 test_that("parts of predictions agree with a fit in memory, and add up to the prediction", {
