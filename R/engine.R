@@ -97,6 +97,7 @@
 #   say_progress             a step of the bar
 #   part_of_bar              code whose steps move the bar from one fraction to another
 #   with_seed                code with separate random numbers
+#   derived_seed             a seed whose random numbers differ from those of set.seed()
 #   with_derived_seed        code with random numbers that differ from those of set.seed()
 #   random_signs             a matrix of signs
 #   normal_numbers           a matrix of normal numbers

@@ -41,7 +41,7 @@ most_steps <- 200
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
-  probes <- probe_vectors(system, precond, settings$probes, settings$seed, normal_numbers)
+  probes <- probe_vectors(system, precond, settings$probes, derived_seed(settings$seed), normal_numbers)
   b <- space$copy(problem$b)
   own <- seq_len(ncol(b))
   solve_to <- function(tol, b, ...) {

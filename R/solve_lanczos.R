@@ -66,6 +66,7 @@ with_seed <- function(seed, code) {
   code
 }
 
-# Evaluates code with another seed, which is derived from `seed`. Users often simulate their data after set.seed(1):
-# with the same seed, the numbers of the code would be the numbers in the data.
-with_derived_seed <- function(seed, code) with_seed(with_seed(seed, sample.int(.Machine$integer.max, 1)), code)
+# Returns a seed that is derived from another one, and evaluates code with such a seed. Users often simulate their data
+# after set.seed(1): with the same seed, the numbers of the code would be the numbers in the data.
+derived_seed <- function(seed) with_seed(seed, sample.int(.Machine$integer.max, 1))
+with_derived_seed <- function(seed, code) with_seed(derived_seed(seed), code)
