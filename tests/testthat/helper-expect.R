@@ -101,7 +101,7 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   })
 }
 
-# Replaces the function of testthat 3.1.6, which never fails because it waits for the class "messsage".
+# Replaces expect_no_message() of testthat 3.1.6, which never fails because of a misspelt class, "messsage".
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
 
 # A function of another package with the same task, as an oracle. DESCRIPTION need not name this package.

@@ -1,6 +1,6 @@
 # Gaussian processes in plain R, with dense matrices.
 
-# Counts the message that predict() shows once in a session as shown; test-data_new.R shows this message again.
+# Marks the message that predict() shows once per session as already shown; test-data_new.R shows this message again.
 suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
 
 pairs_apply <- \(f) \(a, b) {

@@ -3,10 +3,10 @@
 #   name = each(f, domains)    f works entry by entry; arguments of size 1 are recycled
 #   name = whole(f, domains)   f uses whole vectors
 #
-# f(a, b, c, p, q) is the value for one pair. A domain draws random numbers that f accepts, away from its kinks. The
+# f(a, b, c, p, q) is the value for one pair. A domain draws random numbers that f accepts, away from kinks of f. The
 # sum of two draws must also be acceptable, so that an argument can be Vi + Vj. For random m and n, sizes(m, n) are
-# the sizes of the vector arguments, and integers(m, n) the integer arguments. flat: the gradient is 0, also at the
-# jumps.
+# the sizes of the vector arguments, and integers(m, n) the integer arguments. If `flat` is TRUE, the gradient is
+# 0, also at the jumps of f.
 
 each <- function(f, ..., integers = \(m, n) NULL, flat = FALSE) {
   rows <- function(count, arguments, integers) {

@@ -36,7 +36,7 @@ log_sum_exp <- function(v, w) {
   if (is.finite(shift)) shift + log(colSums(exp(drop(v) - shift) * w)) else rep(shift, ncol(w))
 }
 
-# Positions beyond the last term hold Inf; a NaN of the data is not replaced.
+# If K exceeds the number of terms, the results beyond the last term are Inf; a NaN of the data is kept.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
 # Replaces the positions that a reduction returns, which count the reduced terms, by the indices of these terms.

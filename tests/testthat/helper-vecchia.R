@@ -47,8 +47,8 @@ vecchia_covariances <- function() list(
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
 
-# The sums that set_sums() computes with slopes: for each point, those of the point with its neighbours minus those of
-# the neighbours alone.
+# The sums that set_sums() computes with slopes: for each point, the sums over the point and its neighbours minus the
+# sums over the neighbours alone.
 oracle_sums <- function(K, slopes, neighbours, values) {
   part <- \(s, sign) {
     root <- chol(K[s, s, drop = FALSE])

@@ -1,7 +1,7 @@
 # Reductions over dimensions of an array, against apply() with a function of base R.
 
-# NaN is the extreme, as for sort statistics of base R: the position of the first NaN or, without NaN, of the best
-# value.
+# The position of the first missing value or, without missing values, of the extreme. As in min() and max() of base R,
+# a NaN takes precedence over all numbers.
 place_of <- \(best) \(x) c(if (anyNA(x)) which(is.na(x)) else best(x), NA_integer_)[[1]]
 of_slice <- list(
   sum = sum, prod = prod, min = \(x) if (length(x)) min(x) else Inf, max = \(x) if (length(x)) max(x) else -Inf,
@@ -209,7 +209,7 @@ test_that("NA and NaN agree with base R", {
   expect_identical(axis_reduce(c(5L, NA), 1, "bit_and", na.rm = TRUE), 5L)
 })
 
-test_that("the first of equal extremes counts, in every order of the dimensions", {
+test_that("the first of equal extremes is selected, for every choice of dimensions", {
   withr::local_seed(8)
   for (size in list(c(4, 7, 40), c(4, 2, 7, 5), c(3, 2, 1300), c(2, 3, 2, 100), c(2, 9, 300))) {
     for (values in list(c(-1, 1), c(-Inf, Inf, 0), c(Inf, NA), -Inf, c(NaN, Inf, -Inf))) {
@@ -249,8 +249,9 @@ test_that("a plan is reused for any values and operation, and may be saved", {
   })
 })
 
-# Worked examples of a softmax over arbitrary dimensions: zero-based positions, slice by slice. The first two examples
-# are for row-major arrays, whose dimensions are reversed here.
+# Worked examples of a softmax over arbitrary dimensions: the zero-based positions of the values of the first slice,
+# then of the second slice, and so on. The first two examples are for row-major arrays, whose dimensions are reversed
+# here.
 test_that("slices agree with the worked examples", {
   examples <- list(
     list(dim = 4:2, dims = c(1, 3), row_major = TRUE,

@@ -87,7 +87,7 @@ test_that("computations within ranges never use the kernels for bulk reductions"
   }
 })
 
-test_that("blocks of few rows compute their columns if the columns depend on few variables", {
+test_that("with few rows, thread blocks compute the columns of a tile if the columns depend on few variables", {
   choice <- function(n, rows) {
     vars <- paste0("y", seq_len(n))
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", paste0("Exp(-Square(x - ", vars, "))", collapse = " * ")),

@@ -53,7 +53,7 @@ first_of_strings <- function(x) {
   match(key, key)
 }
 
-test_that("the first row with equal values is the row that a search through strings finds", {
+test_that("first_rows() finds the same first row of equal rows as a comparison of strings", {
   for (n in c(1, 50, 70000)) for (d in 1:3) {
     x <- tall(n, d)
     for_threads(\() expect_identical(first_rows(x), first_of_strings(x)))

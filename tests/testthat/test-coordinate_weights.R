@@ -6,8 +6,9 @@ sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossp
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
 by_column <- \(x, w) t(t(x) * w)
 
-# Calls body(kernel, D, x, y, w, close) for few and for many points. Points are also far from the origin, or from each
-# other so that exponents are not expanded. Weights are positive, or some are 0 or negative.
+# Calls body(kernel, D, x, y, w, close) for few and for many points. In some cases, all points are far from the origin,
+# or one point is so far from the others that exponents are not expanded. Weights are positive, or some are 0 or
+# negative.
 for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {

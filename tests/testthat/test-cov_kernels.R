@@ -43,7 +43,7 @@ test_that("correlations extend farthest in the direction of the anisotropy angle
                exp(-as.matrix(dist(cbind(along / 0.5, across / 0.2)))))
 })
 
-test_that("great-circle distance is the chord in km", {
+test_that("the distance \"great_circle\" is the length of the chord in km", {
   lon_lat <- rbind(c(13.4, 52.5), c(2.35, 48.86), c(-74, 40.7), c(13.4, 52.5001))
   rad <- lon_lat * pi / 180
   arc <- outer(1:4, 1:4, Vectorize(function(i, j) {
@@ -69,7 +69,7 @@ test_that("exactly one factor of a product keeps a free variance", {
   expect_identical(model$parameters$name[model$scale], c("matern.variance", "exponential.variance"))
 })
 
-test_that("in products, all redundant variances but one are fixed, and no other variances", {
+test_that("in products, redundant variances are fixed, and the other variances stay free", {
   held <- function(covariance) {
     table <- kernops:::covariance_model(covariance, 1)$parameters
     setNames(table$value, table$name)[table$fixed]
@@ -100,7 +100,7 @@ test_that("in products, all redundant variances but one are fixed, and no other 
   }
 })
 
-test_that("both terms of a sum that is a factor of a product are estimated", {
+test_that("if a factor of a product is a sum, the ratio of its variances is estimated", {
   withr::local_seed(11)
   d <- data.frame(x = runif(40))
   d$y <- sin(6 * d$x) + rnorm(40, sd = 0.1)

@@ -38,7 +38,7 @@ hills_model <- function(d, e, smooths = hill_smooths) {
        X = do.call(cbind, c(list(rep(1, nrow(e))), lapply(parts, `[[`, "X"))))
 }
 
-# The effective degrees of freedom; variances that are estimated as 0 or infinite have no standard error.
+# The effective degrees of freedom, without the warning that a variance of 0 or Inf has no standard error.
 edf_of <- \(fit) suppressWarnings(summary(fit)$edf, classes = "kernops_no_standard_error")
 
 test_that("additive models agree with mgcv::gam()", {

@@ -1,4 +1,5 @@
-# The tree of a covariance: leaves have paths, by which the parameters and the formulas are found.
+# The tree of a covariance, whose leaves are covariance functions: each leaf has a path from the root, which identifies
+# the parameters and the formula of the leaf.
 
 test_that("leaves have paths from the root, in the order in which they are written", {
   x <- exponential(range = 1) * (matern(range = 2) + constant()) + nugget()

@@ -49,7 +49,7 @@ test_that("exponents are expanded if that saves work", {
   expect_true(expands(gauss))
   expect_true(expands(gauss, 50))
   expect_true(expands("LogSumExp_Reduction(-s * SqDist(x, y), 1)"))
-  expect_false(expands("Sum_Reduction(SqDist(x, y) * b, 1)"))       # its relative error would grow
+  expect_false(expands("Sum_Reduction(SqDist(x, y) * b, 1)"))       # cancellation would increase the relative error
   expect_true(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)"))
   expect_true(expands("LogSumExp_Reduction(-s * Norm2(x - y), 1)"))
   expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * b, 1)", 50))
@@ -63,7 +63,7 @@ test_that("exponents are expanded if that saves work", {
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
-test_that("the norm of a column multiplies its weight in a sum that needs the exponential for nothing else", {
+test_that("the weight of a column includes 2^norm if a sum uses the exponential only as a factor", {
   weighs <- function(formula) {
     declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)", "B = Vj(2)")
     used <- c(TRUE, TRUE, grepl("\\bb\\b", formula), grepl("\\bB\\b", formula))

@@ -63,7 +63,7 @@ test_that("sums of exponentials continue from batch to batch if the GPU has litt
   })
 })
 
-test_that("if some exponents are infinite, only these terms have a weight, for any number of weights", {
+test_that("sums with infinite and NaN exponents are right, for any number of weights", {
   withr::local_seed(2)
   for_each_backend(\(kernel, precision) for (E in c(2, 17)) {
     b <- matrix(runif(4 * E), 4)

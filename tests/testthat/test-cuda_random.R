@@ -1,7 +1,7 @@
 # Random formulas of long vectors, against plain R pair by pair. The plan decides which parts of a formula a GPU
 # contracts, sums or stores; every combination must be right.
 
-# A scalar or a vector of a pair, as the text of a formula that R can parse as well, with operations nested up to
+# A scalar or a vector of a pair, as the text of a formula that R can also parse, with operations nested up to
 # `depth` deep.
 random_number <- function(depth) {
   number <- \() random_number(depth - 1)

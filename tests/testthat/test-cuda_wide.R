@@ -185,7 +185,7 @@ test_that("exponents that are sums of large numbers are accurate", {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
     x[1, ] <- 0  # this reference point is at known distances from the others
-    for (far in c(2, 4, 4.7, 8)) {  # 4.7^2 / log(2) is 31.9
+    for (far in c(2, 4, 4.7, 8)) {  # the largest norm of an expanded exponent is 32; 4.7^2 / log(2) = 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
       gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))

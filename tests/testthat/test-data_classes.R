@@ -77,7 +77,7 @@ test_that("columns of class units are converted to the fitted unit", {
   expect_error(known_fit(z ~ 1, d, known = list(noise = ~ r)), "noise.*<units>", class = "kernops_input_error")
 })
 
-test_that("integer codes of a factor are not matched with other strings", {
+test_that("new data have the integer codes of the fitted levels; new levels and plain numbers are errors", {
   fit <- known_fit(z ~ as.integer(g))
   expected <- unname(fitted(fit)[[12]])
   for (g in list(case$g[[12]], "2", factor("2"), factor(2, 5:1), ordered(2, c(2, 9)))) {
@@ -87,7 +87,7 @@ test_that("integer codes of a factor are not matched with other strings", {
   expect_error(predict(fit, data.frame(x = 0.5, g = 3)), "'g'.*<factor>", class = "kernops_input_error")
 })
 
-test_that("plots of fits over time follow the trend", {
+test_that("fits over time are plotted as curves if the trend is a function of the time", {
   for (formula in list(z ~ day, z ~ as.numeric(day))) {
     expect_identical(kernops:::field_kind(known_fit(formula, coords = ~ day)), "curve")
   }

@@ -94,7 +94,7 @@ test_that("the derivative of a fit to values agrees with differences of its pred
       expect_equal(se^2, sum(weights * (joint %*% weights)), tolerance = 1e-4)
     }
   }
-  # coordinates in a unit that is far from 1
+  # coordinates of the order of 1e70
   far <- transform(slopes, a = a * 1e70, b = b * 1e70)
   fit <- gp(y ~ 1, far, ~ a + b, matern(5/2, 1.3, 7e69), estimate = "none")
   near <- gp(y ~ 1, slopes, ~ a + b, matern(5/2, 1.3, 0.7), estimate = "none")

@@ -1,5 +1,5 @@
-# Changes from doubling the number of neighbours, against separate fits with twice as many neighbours; fits with the
-# chosen number of neighbours, against exact fits.
+# The reported changes if the number of neighbours were doubled, against separate fits with twice as many neighbours;
+# fits with `neighbours = "auto"`, against exact fits.
 
 plane <- function(n, noise = 0.05, range = 0.2, seed = 1, nu = 1.5) {
   withr::local_seed(seed)
@@ -154,7 +154,7 @@ test_that("new points get more neighbours if more neighbours change the predicti
   expect_identical(none$vecchia$new, none$vecchia$local)
 })
 
-test_that("the observations near the sites give the same predictions as all observations", {
+test_that("predictions from the observations near the sites equal predictions from all observations", {
   case <- withr::with_seed(3, data.frame(a = runif(5000), b = runif(5000), z = rnorm(5000)))
   fit <- gp(z ~ a, case, ~ a + b, exponential(1, 0.2), "vecchia", "none", control = gp_control(neighbours = 10))
   fit$vecchia$new <- 40L

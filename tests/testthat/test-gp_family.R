@@ -31,7 +31,7 @@ for (name in names(families)) test_that(paste("likelihood, mode and gradient agr
     (value(away + step)$value - value(away - step)$value) / (2 * max(step))
   }, 0)
   expect_equal(unname(slope), differences, tolerance = 1e-5)
-  # the trend maximises the likelihood
+  # the coefficients of the trend maximise the likelihood
   expect_lt(max(abs(likelihood$evaluate(theta)$gradient()[seq_along(theta) > 3 + length(oracle_phi[[name]])])), 1e-2)
 })
 

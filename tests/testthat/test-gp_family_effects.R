@@ -36,7 +36,7 @@ expect_plain_laplace <- function(fit, matrix_of, count) {
   prior <- diag(matrix_of(theta, new, new))
   expected <- oracle_kriging(K, matrix_of(theta, d, new), prior, response, X, cbind(1, new$w))
   at <- predict(fit, new, se.fit = TRUE, type = "link", interval = "confidence")
-  # the trend maximises the likelihood, so that it is not the least-squares estimate
+  # the coefficients of the trend maximise the likelihood, and are not the least-squares estimates
   mean <- cbind(1, new$w) %*% coef(fit) + t(matrix_of(theta, d, new)) %*% solve(K, response - X %*% coef(fit))
   expect_equal(at$fit, as.vector(mean), tolerance = 1e-6)
   expect_equal(at$se.fit, sqrt(expected$variance), tolerance = 1e-6)
@@ -83,7 +83,7 @@ test_that("without a field, likelihoods agree with mgcv::gam()", {
     if (family$family == "binomial") next
     free <- gp(formula, d, covariance = random_effect(~ 1 | g), family = family)
     expect_gt(free$loglik - known$loglik, -1e-8)
-    # computed with the effects themselves
+    # Laplace's approximation in plain R, with the effects as latent variables
     Z <- model.matrix(~ 0 + g, d)
     value <- function(s) {
       effects <- numeric(7)

@@ -156,7 +156,7 @@ test_that("quantile residuals are normal quantiles of the distribution function 
   shape <- size$dispersion[["shape"]]
   expected <- qnorm(pgamma(d$size, shape, shape / fitted(size)))
   expect_equal(unname(residuals(size, "quantile")), unname(expected), tolerance = 1e-8)
-  # for counts, between the probabilities of values below and up to the observation
+  # for counts y, the residual is between the normal quantiles of P(Y < y) and P(Y <= y)
   count <- gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())
   p <- pnorm(residuals(count, "quantile"))
   expect_true(all(p >= ppois(d$count - 1, fitted(count)) - 1e-10 & p <= ppois(d$count, fitted(count)) + 1e-10))

@@ -43,7 +43,7 @@ test_that("parameters of a formula are estimated, and predictions use the functi
   expect_equal(residuals(one, "pearson"), residuals(other, "pearson"), tolerance = 1e-2)
 })
 
-test_that("a density that is not concave is accepted with an information", {
+test_that("a log density that is not concave is accepted if `information` is given", {
   cauchy <- likelihood("-Log(pi * s) - Log1p(Square((y - eta) / s))", list(s = 0.5), information = "0.5 / Square(s)",
                        fixed = "s")
   same_fits(y ~ w, cauchy, student(1, 0.5))

@@ -26,8 +26,8 @@ test_that("neighbours among earlier points agree with the CPU, with an ordering 
   }, sizes = c(1, 2, 40))
 })
 
-# A tree of 1,100 points has six levels of nodes with at most 32 points, which a search needs more than one step to
-# visit.
+# A tree of 1,100 points has six levels of nodes with at most 32 points, so that a search needs more than one step to
+# visit the nodes.
 test_that("neighbours of a part of many points agree with the CPU", {
   for_each_cloud(function(u, info) {
     some <- c(1L, 2L, 40L, nrow(u) - 0:2)

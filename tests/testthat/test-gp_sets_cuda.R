@@ -36,8 +36,8 @@ expect_alike <- \(at, expected, tolerance = 1e-10, info = NULL) {
     expect_lte(error, tolerance, label = paste("error of", name, toString(info)))
   }
 }
-# Compares weights of conditioning sets. Weights of points close to each other may be as large as the condition number
-# of a set, with opposite signs.
+# Compares weights of conditioning sets. If points of a set are close to each other, their weights have opposite signs
+# and may be as large as the condition number of the set.
 expect_same_weights <- \(at, expected, tolerance = 1e-10) {
   expect_lte(max(abs(at$weights - expected$weights)), 5 * tolerance)
   expect_lte(max(abs(at$sd - expected$sd) / pmax(abs(expected$sd), 1e-300)), 2 * tolerance)

@@ -53,7 +53,7 @@ test_that("predictions and draws use the estimated smoothness", {
   expect_equal(as.numeric(logLik(near)), as.numeric(logLik(fit)), tolerance = 1e-5)
 })
 
-test_that("large smoothness gives equal predictions in float32 and float64, and an estimate at the bound", {
+test_that("for large smoothness, float32 and float64 predictions agree, and the estimate is at its bound", {
   withr::local_seed(7)
   d <- data.frame(a = runif(150), b = runif(150))
   d$z <- sin(3 * d$a) + cos(2 * d$b) + 0.05 * rnorm(150)

@@ -56,8 +56,8 @@ test_that("rows and columns are selected as in a matrix", {
   expect_error(there[, "a"], class = "kernops_input_error")
 })
 
-# Expects equal results of op for data on the host and for the same data on the GPU, if all or some of the data are
-# there.
+# Expects that op returns the same results for data on the host, for the same data on the GPU, and if only some of the
+# data are on the GPU.
 expect_same <- function(op, input, ...) {
   expected <- op(input, ...)
   everything <- lapply(input, gpu_matrix, "float64")

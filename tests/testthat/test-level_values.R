@@ -23,7 +23,7 @@ expect_levels <- function(values, new = values, number = 1:4, group = ~ v) {
   invisible(labels)
 }
 
-test_that("numbers are levels by value, whatever their type and printed form", {
+test_that("numbers are compared by value, whatever their type and printed form", {
   expect_identical(expect_levels(1:4 * 1e5, 1:4 * 100000L), paste0(1:4, "00000"))
   expect_levels(c(3L, 10L, 200000L, -7L), c(3, 10, 2e5, -7))
   expect_levels(1e17 + 16 * 0:3)
@@ -38,7 +38,7 @@ test_that("numbers are levels by value, whatever their type and printed form", {
   expect_levels(1:4 * 100000L, bit64::as.integer64(1:4 * 1e5))
 })
 
-test_that("times are levels by their instants", {
+test_that("times are compared by instant, whatever their time zone, class and printed form", {
   noon <- as.POSIXct("2023-10-29 00:00", tz = "Europe/Berlin")
   hours <- noon + 3600 * 0:3 # summer time ends, so that two hours print alike
   elsewhere <- structure(hours, tzone = "Asia/Tokyo")

@@ -105,7 +105,7 @@ test_that("methods agree with one another", {
   expect_identical(dim(confint(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"))), c(0L, 2L))
 })
 
-test_that("the prediction of an observation that determines a coefficient is missing", {
+test_that("the leave-one-out prediction of an observation that alone determines a coefficient is missing", {
   withr::local_seed(20)
   d <- transform(smooth_case(20), g = factor(c("r", rep(c("p", "q"), length.out = 19))))
   fit <- gp(z ~ g, d, ~ a + b, given(), estimate = "none")
@@ -117,7 +117,7 @@ test_that("the prediction of an observation that determines a coefficient is mis
   columns <- c("fit", "se.fit", "zscore")
   quiet_cv <- \(...) suppressWarnings(gp_cv(...), classes = "kernops_unknown_fold")
   expect_equal(quiet_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
-  # other observations in the fold of the first one are predicted with the other coefficients
+  # in the fold of the first observation, the others are predicted with the coefficients that can be estimated
   folds <- c(1, rep(1:4, length.out = 19))
   expect_equal(quiet_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
                ignore_attr = TRUE)

@@ -100,7 +100,7 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work with predictor
   new <- data.frame(a = c(0.2, 0.9, 0.4), b = c(0.3, 0.6, 0.1), w = c(0, 1, 2), z = c(-1, 0, 1))
   response <- predict(fit, new, se.fit = TRUE, interval = "prediction", above = 1)
   expect_true(all(is.finite(unlist(response))))
-  # each point has its own parameters, so that separate predictions of the points agree
+  # predictions of single points agree with predictions of all points, although each point has its own parameters
   alone <- do.call(rbind, lapply(1:3, \(i) predict(fit, new[i, ], se.fit = TRUE, interval = "prediction", above = 1)))
   expect_equal(response, alone, tolerance = 1e-8, ignore_attr = TRUE)
   # after a few steps of the search, an observation of the Weibull family has the density 0

@@ -1,6 +1,6 @@
 # Families whose log density is not concave: the Laplace approximation whose weights are minus the second derivatives,
-# some of them negative, against plain R; predictions and draws; and the expected weights, which are used without a
-# maximum.
+# some of them negative, against plain R; predictions and draws; and the expected weights, which replace the second
+# derivatives if the posterior density has no maximum.
 
 withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 cases <- Filter(\(case) !is.null(case$expected), oracle_densities())

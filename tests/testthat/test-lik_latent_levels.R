@@ -150,7 +150,7 @@ test_that("estimates agree with those by the sparse factor", {
   expect_lt(abs(fits$iteration$loglik - fits$factor$loglik), 4 * sqrt(sum(errors^2)))
 })
 
-test_that("a reference far away is replaced, and a reference with an indefinite Schur complement is not stored", {
+test_that("a reference is replaced if a new one reduces the error; an indefinite Schur complement makes no reference", {
   kept <- list2env(list(error = 0.2, least = 0.05))
   expect_true(kernops:::reference_moved(kept))
   kept$least <- 0.19

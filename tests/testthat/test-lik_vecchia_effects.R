@@ -36,7 +36,7 @@ test_that("with all neighbours, results agree with the exact method", {
   expect_equal(gp_cv(fits$vecchia, folds = 3), gp_cv(fits$exact, folds = 3), tolerance = 1e-8)
 })
 
-test_that("smooths, groups, weights, known noise and offsets agree with the exact method as well", {
+test_that("smooths, groups, weights, known noise and offsets agree with the exact method", {
   skip_if_not_installed("mgcv")
   case <- given_plots()
   expect_same_fits(both_fits(z ~ w + s(x), plots, ~ a + b, case + smooth_effect(~ s(x), 2), estimate = "none"))

@@ -33,7 +33,7 @@ test_that("one bar covers the whole fit: start, likelihoods, solves, and the pro
   }
 })
 
-test_that("standard errors and cross-validation of the iterative method have a bar as well", {
+test_that("standard errors and cross-validation of the iterative method have a progress bar, too", {
   fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, 1, 0.5) + nugget(0.05), method = "iterative", estimate = "none")
   said <- said_during(predict(fit, case[1:130, ], se.fit = TRUE))
   expect_identical(unique(said$what), "Predicting")

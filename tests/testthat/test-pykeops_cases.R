@@ -185,7 +185,7 @@ test_that("products of tensors with a permutation, and their gradients, are righ
   lazy <- x_i |> py$keops_tensordot(y_j, dims_x, dims_y, c(4, 0, 2), c(1, 4, 2), permute)
   expect_close(lazy |> py$sum_reduction(dim = 1), over_pairs(x, y, dot))
   e <- uniform(3, 108)
-  of_e <- \(x, y) sum(over_pairs(x, y, dot) * e) # linear in x and in y: the gradient gives the value back
+  of_e <- \(x, y) sum(over_pairs(x, y, dot) * e) # linear in x and in y, so that sum(x * gradient) is the value
   expect_equal(sum(x * sum(grad(lazy, Vi(e), x_i), "j")), of_e(x, y))
   other <- uniform(2, ncol(y))
   expect_equal(sum(other * sum(grad(lazy, Vi(e), y_j), "i")), of_e(x, other))

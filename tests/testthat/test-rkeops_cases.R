@@ -42,8 +42,8 @@ test_that("operators of formulas accept input by position, by name in any order,
   expect_error(keops_kernel("Sum_Reduction((x|y, 1)", c("x=Vi(3)", "y=Vj(3)")), class = "kernops_formula_error")
 })
 
-# rkeops also tests the gradient in x of a sum over i with eta for each i. This is not a gradient, in which eta is for
-# each j.
+# rkeops also tests the gradient in x of a sum over i with an eta for each i. That case is no gradient and is omitted:
+# the sum has a result for each j, so that the gradient has an eta for each j.
 test_that("gradients of operators select the variable by position from 0 or by name", {
   op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 1)", c("x=Vi(0,3)", "y=Vj(1,3)"))
   eta <- cbind(1:10 / 5)

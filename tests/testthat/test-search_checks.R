@@ -1,7 +1,7 @@
 
 test_that("a nugget far below the variance of a smooth field is not reported as zero", {
-  # 6 inputs, noise of standard deviation 0.01: nearest points differ by far more, but predictions from 600 points err
-  # by less
+  # 6 inputs, noise of standard deviation 0.01: the values of nearest points differ by far more than the noise, but the
+  # errors of predictions from 600 points are smaller than the noise
   case <- withr::with_seed(1, {
     x <- matrix(stats::runif(3600), 600, dimnames = list(NULL, paste0("x", 1:6)))
     data.frame(x, y = rowSums(sin(2 * x)) + x[, 1] * x[, 2] + stats::rnorm(600, sd = 0.01))

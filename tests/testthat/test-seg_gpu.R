@@ -28,7 +28,7 @@ test_that("results stay on the GPU", {
   expect_error(seg_reduce(x, lengths = lengths, output = "gpu", backend = "cpu"), class = "kernops_input_error")
 })
 
-test_that("among infinite values, the position of the extreme is that of the first one", {
+test_that("if all values of a segment are Inf, or all are -Inf, the extreme is at the first position", {
   skip_without_gpu()
   for (op in c("argmin", "argmax")) {
     there <- as_host(seg_reduce(gpu_matrix(rep(c(Inf, -Inf), each = 5000)), lengths = c(4097, 903, 5000, 0), op = op,

@@ -50,7 +50,7 @@ test_that("a factor may be the second argument, and groups may be a matrix with 
   expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
 })
 
-test_that("a vector with as many numbers as values must be named as offsets, unless both meanings agree", {
+test_that("offsets need their name if there are as many as values, unless they have the same result as groups", {
   x <- c(1, 2, 4, 8)
   expect_identical(seg_reduce(x, offsets = c(1, 1, 2, 2)), c(0, 2, 0, 12))
   expect_identical(seg_reduce(x, off = c(1, 1, 2, 2)), c(0, 2, 0, 12))

@@ -5,7 +5,7 @@ sizes <- c(0, 1, 2, 3, 8, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 0, 4097, rep
 count <- sum(sizes)
 part <- rep(seq_along(sizes), sizes)
 
-# A column of distinct values, and a column of ties with missing, infinite and tiny values and both zeros.
+# A column of distinct values, and a column of ties with missing, infinite and tiny values, 0 and -0.
 columns_of_kinds <- function() {
   cbind(rnorm(count), sample(c(-9:9, Inf, -Inf, 1e-42, -1e-42, 0, -0, rep(0:9, 20), NaN), count, TRUE))
 }

@@ -135,7 +135,7 @@ test_that("the names of settings in C++ agree with those in R", {
   expect_identical(block_inner(a, a, list()), matrix(25))
 })
 
-test_that("a call uses the options as settings, and an operator its arguments", {
+test_that("calls take their settings from the options, and operators from the arguments that created them", {
   withr::local_options(kernops.threads = 3, kernops.isa = "baseline", kernops.tile = 7)
   expect_identical(run_settings(), list(backend = "auto", threads = 3L, isa = "baseline"))
   expect_identical(segment_settings("cpu", FALSE)$tile, 7)

@@ -65,7 +65,7 @@ test_that("with few neighbours, the joint distribution agrees with a double loop
     back <- order(sets$order)
     expect_equal(kernops:::joint_values(sets, values), mean[back, ], tolerance = 1e-9)
     expect_equal(kernops:::joint_variances_of(sets), diag(cov)[back], tolerance = 1e-9)
-    # errors in the order of the sets
+    # given errors, which are in the order of the sets, are added
     errors <- withr::with_seed(6, matrix(rnorm(100), 50))
     expect_equal(kernops:::joint_values(sets, values, errors), (mean + solve(U[, -(1:60)], errors))[back, ],
                  tolerance = 1e-9)
@@ -92,7 +92,7 @@ test_that("variances of many points agree with those of each point alone, with a
   expect_identical(run(3), one)
   some <- sample(5000, 50)
   expect_equal(kernops:::joint_sums_of(one$sets, matrix(some, 1), matrix(1, 1, 50)), one$variance[some])
-  # the squares of the parts of a variance add up to this variance
+  # a variance is the sum of the squares of its parts
   few <- sets_of(15L, new = new[1:4000, ])
   parts <- kernops:::joint_sums_of(few, matrix(1:4000, 1)[, 1:50, drop = FALSE], matrix(1, 1, 50), parts = TRUE)
   expect_equal(colSums(parts^2), kernops:::joint_variances_of(few)[1:50], tolerance = 1e-12)
@@ -103,7 +103,7 @@ test_that("smooth fields on fine grids, with singular covariances, have nearly e
   of <- \(x, y) 1.3 * exp(-(outer(x[, 1], y[, 1], "-")^2 + outer(x[, 2], y[, 2], "-")^2) / (2 * 0.4^2))
   grid <- as.matrix(expand.grid(seq(0, 1, length.out = 20), seq(0, 1, length.out = 20)))
   exact <- kriging(new = grid, var = noise + 0.1, k = of)
-  # the largest differences of means, in standard errors, and of standard errors, which decrease with more neighbours
+  # each entry: the number of neighbours, and bounds for the errors of means, in standard errors, and of standard errors
   limits <- list(c(60L, 0.6, 0.1), c(120L, 0.2, 0.05), c(500L, 1e-6, 1e-6))
   for (limit in limits) {
     sets <- sets_of(limit[[1]], new = grid, var = noise + 0.1, k = k)

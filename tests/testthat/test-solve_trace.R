@@ -84,7 +84,7 @@ test_that("confidence limits of traces have their nominal coverage for any eigen
   expect_identical(trace_limit(0, 1, 8, 0.01, TRUE), 0)
 })
 
-test_that("few points, repeated points and nearly singular matrices have an interval as well", {
+test_that("few points, repeated points and nearly singular matrices have an interval, too", {
   withr::local_seed(5)
   for (n in c(2, 3, 10)) {
     case <- problem(n)

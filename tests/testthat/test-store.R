@@ -102,7 +102,7 @@ test_that("without points, the matrix has no rows or no columns", {
   })
 })
 
-test_that("only sums over one axis have terms, and formulas cannot name the Store reduction", {
+test_that("only the terms of sums over one axis can be stored, and formulas cannot name the Store reduction", {
   expect_error(stored("x * y, ij", c("x = Vi(1)", "y = Vj(1)")), class = "kernops_formula_error")
   expect_error(kernops:::kernel_operator("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"), "auto", "float64",
                                          "cpu", stored = TRUE), class = "kernops_formula_error")

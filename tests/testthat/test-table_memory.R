@@ -1,6 +1,6 @@
 # The memory of predictions of fits of tables, for all processes together.
 
-test_that("workers share the memory beside that of this process", {
+test_that("workers share the memory that this process leaves", {
   expect_identical(workers_within(NULL, 1e9), Inf)
   for (memory in c(1e9, 4e9, 1e10)) for (each in c(1e8, 1e9, 5e9)) for (main in c(0, 5e8)) {
     count <- workers_within(memory, each, main)
@@ -11,7 +11,7 @@ test_that("workers share the memory beside that of this process", {
   }
 })
 
-test_that("the size of a field follows from the boxes of cells", {
+test_that("the number of records of a field is estimated from the boxes of cells", {
   small_cells(1000)
   fit <- fit_of_table(table_data(8000))
   blocks <- fit_for_tasks(fit)$blocks
@@ -22,7 +22,7 @@ test_that("the size of a field follows from the boxes of cells", {
   expect_lt(max(about / counted), 1.5)
 })
 
-test_that("memory bounds predictions, and does not change their digits", {
+test_that("predictions respect the bound `memory`, which does not change their digits", {
   small_cells()
   fit <- fit_of_table(table_data(1200))
   new <- table_data(100, seed = 2)[c("x", "y", "w")]

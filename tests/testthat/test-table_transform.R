@@ -1,4 +1,4 @@
-# Fits of tables with a transformed response, beside fits in memory and fits of the transformed variable.
+# Fits of tables with a transformed response, against fits in memory and fits of the transformed variable.
 
 positive_data <- function(n) transform(table_data(n), v = exp(z / 2))
 
@@ -23,7 +23,7 @@ test_that("likelihoods are densities of the response", {
                value(fit_of_table(d, log(v) ~ w, known = known)) - sum(log(d$v)), tolerance = 1e-12)
 })
 
-test_that("estimates are those of the transformed variable, and chunks do not change them", {
+test_that("estimates agree with those of the transformed variable, and do not depend on chunks", {
   small_cells()
   d <- positive_data(900)
   plain <- fit_of_table(d, log(v) ~ w, matern(3/2) + nugget(), "ML")

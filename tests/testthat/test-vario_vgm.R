@@ -34,7 +34,7 @@ test_that("variograms of gstat's models agree with the covariances, and are conv
   }
 })
 
-test_that("parameters that a gstat model leaves open are estimated", {
+test_that("parameters that are NA or omitted in a gstat model are estimated", {
   skip_if_not_installed("gstat")
   expect_identical(as_gp(gstat::vgm("Sph")), spherical() + microscale())
   expect_identical(as_gp(gstat::vgm(0.5, "Mat", NA, kappa = 1.5, nugget = 0.1), fixed = TRUE),
