@@ -48,8 +48,8 @@
 #'   smooths in `newdata`, and with its argument `terms` it predicts parts of the model. `summary()` shows the effective
 #'   degrees of freedom of each smooth, including its columns in the trend. Smooths are available with the same methods
 #'   as [random_effect()].
-#'   With more than 2,000 observations, the functions of `"tp"` smooths are evaluated by [keops_kernel()] instead of mgcv,
-#'   in all threads. They agree with those of mgcv to rounding.
+#'   With more than 2,000 observations, [keops_kernel()] evaluates the functions of `"tp"` smooths instead of mgcv, in
+#'   all threads. The functions agree with those of mgcv to rounding.
 #' @aliases Predict.matrix.kernops_plate smooth.construct.kernops_plate.smooth.spec
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for smooths without a penalty, for smooths with three or more penalties
