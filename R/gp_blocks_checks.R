@@ -88,5 +88,5 @@ check_table_memory <- function(memory, n, pilot, call) {
 needed_memory <- function(n, pilot) {
   width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
   heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))
-  3e8 + heads * (4 * width + 4 * 64) + 12 * min(n, cell_rows) * (width + 4 * 60)
+  bytes_of_r + bytes_of_heads(heads, width) + 12 * min(n, cell_rows) * (width + 4 * 60)
 }
