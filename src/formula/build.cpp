@@ -61,14 +61,14 @@ class Builder {
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
-    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // KeOps' other names of Max2 and Min2
+    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // KeOps accepts these names for Max2 and Min2
       Expr of_two = e;
       of_two.text += "2";
       return call(of_two);
     }
     if (lacks_default(e)) {
       Expr whole = e;
-      whole.args.emplace_back().position = e.position;  // the optional argument, 0 by default
+      whole.args.emplace_back().position = e.position;  // the optional argument, which is 0 by default
       return call(whole);
     }
     const int op = find_op(e.text);
@@ -198,8 +198,8 @@ class Builder {
     return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
-  // Converts a reduction that occurs in a gradient of reductions.def. The reduction is computed before the pairs are
-  // reduced, along the axis of the reduction that the gradient belongs to.
+  // Converts a reduction that a gradient of reductions.def contains. This inner reduction is computed before the loop
+  // over pairs, along the axis of the reduction that is differentiated.
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);

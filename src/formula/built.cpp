@@ -1,4 +1,4 @@
-// The list of composite operations, which C++ functions build from other operations, and functions that they share.
+// The list of composite operations that C++ functions build from other operations, and helpers of these functions.
 #include "formula/built.h"
 
 #include "formula/parse.h"

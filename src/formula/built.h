@@ -1,10 +1,10 @@
-// The C++ functions for the BUILT rows of ops.def, which build composite operations from other operations.
+// Composite operations that C++ functions build from other operations: one function for each row BUILT of ops.def.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// A composite operation: the arguments are vectors, followed by lists of integers.
+// A composite operation. In a formula, its arguments are vectors, followed by lists of integers.
 struct Built {
   Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
   size_t vectors, least_lists, most_lists;

@@ -21,7 +21,8 @@ const std::map<std::string, Axes>& kinds_of_variables() {
   return kinds;
 }
 
-// Parses a declaration such as "x = Vi(3)" or "x = Vi(0, 3)"; the position is -1 if the declaration has none.
+// Parses a declaration such as "x = Vi(3)" or "x = Vi(0, 3)". The first number of two is the position among the
+// arguments; without a position, it is set to -1.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos)
@@ -44,8 +45,8 @@ Variable declared(const std::string& text) {
   }
 }
 
-// The axes of a variable that the formula itself declares as Var(position, size, category). Category 0 is i, 1 is j,
-// and 2 is a parameter.
+// The axes of a variable that the formula itself declares as Var(position, size, category). Category 0 is axis i,
+// category 1 is axis j, and category 2 is a parameter.
 Axes inline_axes(const Expr& e) {
   if (e.text != "Var") {
     if (e.args.size() != 2)
@@ -58,7 +59,7 @@ Axes inline_axes(const Expr& e) {
   return category == 0 ? axis_i : category == 1 ? axis_j : none;
 }
 
-// Adds the variables that the formula itself declares, unless they are in the list already.
+// Adds the variables that the formula itself declares to `variables`, except variables that are in it already.
 void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (!is_inline_variable(e)) return;

@@ -13,17 +13,17 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
-// Fits a gradient to the size of its argument: if the argument was recycled, its gradient is the sum of the entries; a
-// single number is recycled.
+// Fits a gradient to the size of its argument. If the argument was recycled, its gradient is the sum of the entries. If
+// the gradient is a single number, the number is recycled.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
   return size == 1 ? graph.operation(OpId::Sum, {g}) : graph.operation(OpId::SumT, {g}, {size});
 }
 
-// One reverse pass from the last node down to v. Each node has received the gradients from all nodes that use it before
-// it passes gradients on to its own arguments. A node with several uses, or a value that is reduced first, is therefore
-// differentiated only once.
+// One reverse pass, from the last node down to the node v. A node first receives the gradients from all nodes that use
+// it, and then passes gradients on to its arguments. Therefore each node is differentiated only once, even if several
+// nodes use it, or if it is reduced before the loop over pairs.
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)
@@ -35,7 +35,7 @@ class Pass {
     if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
   }
 
-  // Adds the gradients of the arguments f and w of a reduction, by its row of reductions.def.
+  // Passes gradients on to the arguments f and w of a reduction, as its row of reductions.def defines them.
   void through(const Reduction& reduction, Tree g) {
     const ReductionRow& row = reduction_table()[reduction.row];
     const Tree reduced[] = {reduction.f, reduction.w};
@@ -86,15 +86,15 @@ class Pass {
       if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
   }
 
-  // Builds a gradient that the table row defines. A mask is a condition that makes a value zero even if another factor
-  // is infinite. Where g, or another factor of the gradient, has a mask, the gradient is masked, too. Without masks,
-  // the gradient is built as it is written in the table. If the gradient may be infinite, the mask of g is moved from g
-  // to the whole gradient, so that a chain of such gradients selects only once.
+  // Builds the gradient by argument n, which the table row defines. A mask is a condition that makes a value zero even
+  // if another factor is infinite. If g or another factor of the gradient has a mask, the gradient is masked, too. If
+  // nothing has a mask, the gradient is built as the table has it. If the gradient may be infinite, the mask is taken
+  // from g and applied to the whole gradient, so that a chain of such gradients is masked only once.
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);
     const bool moves = mask >= 0 && !regularity_.is_finite(gradient, scope);
-    // the mask of the gradient is the mask of g
+    // true if the gradient has the same mask as g
     const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);
     const Tree moved = !moves || same ? mask : masks_.of(build(graph_, gradient, scope));
     if (moves && same) scope["g"] = without(mask, g);
@@ -120,7 +120,8 @@ class Pass {
                        [&](const Expr& arg) { return reads_mask(arg, scope); });
   }
 
-  // Differentiates a value that is reduced before the pairs: its gradient is summed over the axis that the pairs add.
+  // Differentiates a value that is reduced before the loop over pairs. The value does not vary along the reduced axis,
+  // so its gradient is summed over this axis.
   void through_reduced(Tree t) {
     const Reduction inner = graph_.reductions[graph_[t].id];
     through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));

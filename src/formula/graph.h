@@ -19,10 +19,10 @@ using Shape = std::pair<int, int>;  // rows and columns
 using Tree = int;                   // index of a node in a Graph; arguments of a node have lower indices
 
 struct Node {
-  // Three kinds are derived from a whole variable: `centre` is a point that is subtracted from all its points;
-  // `eigenvalues` and `eigenvectors` (row by row) are those of a parameter that is a matrix.
+  // Three kinds are computed from a whole variable. `centre` is a point that is subtracted from all points of the
+  // variable. `eigenvalues` and `eigenvectors` (stored by rows) are those of a parameter that is a matrix.
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
-  int id;  // number of the variable, axis, reduction or row of op_table()
+  int id;  // by kind: number of a variable, an axis, a reduction, or a row of op_table()
   std::array<Tree, 3> args;
   std::array<int, 2> ints;
   double value;
@@ -39,7 +39,7 @@ struct Reduction {
   unsigned axes() const { return both & ~over; }
 };
 
-// Stores each expression once: for an equal expression, the same Tree is returned. Derivatives therefore share nodes.
+// Stores each expression once: equal expressions have the same Tree. Derivatives therefore reuse nodes of the formula.
 class Graph {
  public:
   const Node& operator[](Tree t) const { return nodes_[t]; }
@@ -49,13 +49,13 @@ class Graph {
   Tree of_variable(Node::Kind kind, int number, int size);
   Tree index(unsigned axis);
   Tree reduced(const Reduction& reduction);
-  Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // simplified
+  Tree operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints);  // applies the rewriting rules
   Tree operation(OpId op, const std::vector<Tree>& args, const std::vector<int>& ints = {});
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
-  // The composite operations built so far, by row of op_table(), arguments and integers, because a composite operation
-  // may contain another one several times.
+  // The composite operations built so far, by row of op_table(), arguments and integers. A composite operation that
+  // occurs several times within another one is then built only once.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
   // For each parameter, the shapes in which operations read it as a matrix.

@@ -29,8 +29,8 @@ bool Masks::is_filled(const Node& node) {
   return is(node, OpId::SumT) || (node.kind == Node::operation && op_table()[node.id].mask == MaskRule::filled);
 }
 
-// Returns a mask of size 1 that is 0 if all entries of `mask` are 0; -1 if some entry is never 0. Entries are not
-// negative.
+// Returns a mask of size 1 that is 0 if all entries of `mask` are 0; -1 if some entry is never 0. Entries of masks are
+// never negative.
 Tree Masks::any(Tree mask) {
   while (mask >= 0 && is_filled(graph_[mask])) mask = graph_[mask].args[0];
   if (mask < 0 || graph_[mask].kind == Node::constant) return -1;
@@ -43,8 +43,8 @@ Tree Masks::expanded(Tree mask, int size) {
   return graph_[mask].size == size ? mask : graph_.operation(OpId::SumT, {mask}, {size});
 }
 
-// Returns the mask of IfElse(a, b, c) where one branch is 0. If c is 0, the mask is that of b where a >= 0, and 0
-// elsewhere; if b is 0, the mask is that of c where a < 0, and 0 elsewhere.
+// Returns the mask of IfElse(a, b, c) if b or c is 0. If c is 0, the mask is that of b where a >= 0, and 0 elsewhere.
+// If b is 0, the mask is that of c where a < 0, and 0 elsewhere.
 Tree Masks::branch(const Node& node) {
   const auto [a, b, c] = node.args;
   if (is_zero(c)) return chain(graph_.operation(OpId::Step, {a}), masks_[b]);
@@ -75,7 +75,7 @@ Tree Masks::mask_of(Tree t) {
   switch (op_table()[node.id].mask) {
     case MaskRule::itself: return t;
     case MaskRule::first: return a;
-    case MaskRule::product: return chain(b, a);  // in the gradients of the tables, g is the last factor
+    case MaskRule::product: return chain(b, a);  // the outer mask is that of b; in gradients of the tables, b is g
     case MaskRule::either: return either(a, b);
     case MaskRule::total: return any(a);
     case MaskRule::total_product: return chain(any(b), any(a));

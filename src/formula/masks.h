@@ -11,9 +11,9 @@ class Masks {
  public:
   explicit Masks(Graph& graph) : graph_(graph) {}
 
-  // Returns the mask of t, a tree of size 1 or of the size of t, or -1 if t has none. Where the mask is 0, t is 0, or
-  // is 0 times an infinity. Masks come from conditions and not from data: from comparisons, branches of IfElse and
-  // OneHot, and from the zeros with which operations such as ElemT pad an entry.
+  // Returns the mask of t, a tree of size 1 or of the size of t, or -1 if t has no mask. Where the mask is 0, t is 0,
+  // or is 0 times an infinity. Masks follow from the formula, not from data: they come from comparisons, from branches
+  // of IfElse and OneHot, and from the zeros with which operations such as ElemT pad an entry.
   Tree of(Tree t);
 
  private:

@@ -19,36 +19,37 @@ struct MatrixArgument {
   SizeFunction rows, columns;
 };
 
-// How the mask of a result follows from the masks of the arguments (formula/masks.cpp). `itself`: the result is a
-// condition, so it is its own mask. `moved` and `filled`: entries are moved, and with `filled`, zeros are added as
-// padding.
+// The rule by which the mask of a result follows from the masks of the arguments (formula/masks.cpp). `itself`: the
+// result is a condition, so it is its own mask. `moved` and `filled`: the operation moves entries, and `filled` also
+// pads them with zeros.
 enum class MaskRule { none, itself, first, product, either, total, total_product, moved, filled };
 
 struct OpRow {
   // `rule` describes in words which sizes `size_of` accepts
   std::string name, group, arguments, size, rule, meaning, gradient;
-  std::string vectors, integers;         // the names of the arguments of each kind, one letter each
-  bool composite = false, leaf = false;  // composite: made of others, by `formula` or by C++ (built.h)
+  std::string vectors, integers;         // names of the vector and the integer arguments, one letter each
+  bool composite = false, leaf = false;  // composite: built from other operations, by `formula` or by C++ (built.h)
   std::string formula;
   int id = -1;   // the OpId, or -1 for a composite operation
   int cost = 1;  // approximate number of instructions per entry
   bool by_entry = false;
   SizeFunction size_of = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
-  SizeFunction work = nullptr;  // number of entries that are computed, unless it is the largest of the sizes
+  SizeFunction work = nullptr;  // number of entries that are computed; null: the largest of the sizes
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
-  Expr steep;  // 0 where the value is finite and its derivative by a infinite; the number 0 if there is no such point
+  Expr steep;  // 0 where the value is finite, but its derivative by a is infinite; the number 0 if this never happens
   bool (*finite)(int p) = nullptr;  // true if entries are finite for finite arguments; null: always
-  // true if all derivatives vanish where the value does, for arguments that are flat or not; null: never
+  // A value is flat if its derivatives vanish where it is 0. flat() returns true if the result is flat; its arguments
+  // are true for flat arguments of the operation. Null: the result is never flat.
   bool (*flat)(bool a, bool b, bool c, int p) = nullptr;
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;
   bool has_order = false, additive = false, special_unit = false;
   bool is(OpId op) const { return id == int(op); }
   bool keeps_finite(int p) const { return !finite || finite(p); }
-  bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k depends on entries k only
+  bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k depends only on entries k of the vectors
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();
@@ -60,7 +61,7 @@ constexpr int most_entries = 1 << 20;  // maximum number of entries of a value; 
 Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 
-// The rows of accumulators.def, as an enumerator for each.
+// An enumerator for each row of accumulators.def.
 enum class Accumulator {
 #define ENTRYWISE(name, ...) name,
 #define SHIFTED_EXP(name, ...) name,
@@ -88,6 +89,6 @@ int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);
 // returns the row of a reduction that formulas may use, by its full name
 int find_reduction(const std::string& name, bool weighted);
 int store_row();
-int first_position(const ReductionRow& row, int size);  // from this result on, results are positions of points
+int first_position(const ReductionRow& row, int size);  // number of the first result that is a position of a point
 
 }  // namespace kernops

@@ -108,7 +108,7 @@ class Parser {
     return text_.take("(") ? with_args(Expr::call, e.text, e.position, list(open, ")").args) : e;
   }
 
-  // Parses a value in parentheses, or several values that are separated by commas, which are a list.
+  // Parses the contents of parentheses: a single value, or a list of values that are separated by commas.
   Expr in_parentheses(int open) {
     Expr first = dot();
     if (text_.take(")")) return first;
@@ -118,7 +118,7 @@ class Parser {
     return with_args(Expr::list, "", open, std::move(rest.args));
   }
 
-  // Parses the rest of a list of values that are separated by commas; the list begins with the bracket at `open`.
+  // Parses the rest of a list: values that are separated by commas. The list begins with the bracket at byte `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
     std::vector<Expr> args;

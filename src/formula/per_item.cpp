@@ -5,15 +5,14 @@
 namespace kernops {
 namespace {
 
-constexpr int longest = 64;  // maximum number of rows of square matrices, because each call computes the eigenvalues
-                             // anew
+constexpr int longest = 64;  // maximum number of rows of a square matrix, whose eigenvalues each call computes anew
 
 }  // namespace
 
 bool PerItem::is(Tree t, OpId op) const { return kernops::is(graph_[t], op); }
 
-// Returns t if t is a difference x - y between a row and a column and the vector of the row is a variable; otherwise
-// -1.
+// Returns t if t is a difference x - y of a vector of the rows and a vector of the columns, in any order, and the
+// vector of the rows is a variable. Otherwise returns -1.
 Tree PerItem::difference(Tree t) const {
   if (!is(t, OpId::Subtract)) return -1;
   const Node &x = graph_[graph_[t].args[0]], &y = graph_[graph_[t].args[1]];
@@ -22,14 +21,16 @@ Tree PerItem::difference(Tree t) const {
   return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
 }
 
-// Returns t if t is a parameter that is a square matrix and small enough for an eigendecomposition; otherwise -1.
+// Returns t if t is a parameter that is a matrix with several columns and, if it is square, small enough for an
+// eigendecomposition. Otherwise returns -1.
 Tree PerItem::matrix(Tree t, int columns) const {
   const Node& node = graph_[t];
   const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// Applies made() to both vectors of a difference, after centring them, and returns the two results, to be subtracted.
+// Centres both vectors of a difference, applies made() to both, and returns the two results. The caller subtracts the
+// second result from the first.
 template <class F>
 std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made) {
   const auto args = graph_[difference].args;
@@ -90,7 +91,8 @@ Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& 
   return number < 0 ? result : graph_.operation(OpId::Mult, {result, rewritten[number]});
 }
 
-// Splits t into the factors of a number times products of matrices and differences; all are -1 if t has another form.
+// If t is n (A x - B y) with a number n, matrices A and B, and vectors x and y, returns n, A x and B y; otherwise -1,
+// -1, -1.
 std::array<Tree, 3> PerItem::times_products(Tree t) const {
   const auto is_product = [&](Tree vector) {
     return graph_[vector].axes != both && (is(vector, OpId::MatVecMult) || is(vector, OpId::VecMatMult));

@@ -1,5 +1,6 @@
 // Rewrites operations with matrix parameters on differences x - y such that the matrix is multiplied by each point
-// once, and not by the difference of each pair. A pair of points with D entries then takes D operations instead of D^2.
+// once, and not by the difference of each pair. For points with D entries, the work for a pair is then proportional to
+// D instead of D^2.
 #pragma once
 #include "formula/graph.h"
 
@@ -13,8 +14,8 @@ class PerItem {
   // `rows` is the axis of the rows of the result; if it is `none`, no operation is rewritten.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
-  // Returns the replacement of `node`, an operation on pairs, or -1 to keep it. `rewritten` has the arguments of the
-  // operation after they were rewritten.
+  // Returns the replacement of `node`, an operation on pairs, or -1 if `node` is kept. `rewritten` has the arguments of
+  // the operation after they were rewritten.
   Tree operator()(const Node& node, const std::vector<Tree>& rewritten);
 
  private:

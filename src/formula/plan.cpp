@@ -1,5 +1,5 @@
-// Converts a graph of nodes to straight-line code. Each value is computed at the lowest possible level (once, per row,
-// per lane, or per pair). The values of pairs share buffers: a buffer is reused as soon as its value is no longer
+// Converts a graph of nodes to straight-line code. Each value is computed at the lowest possible level: once, per row,
+// per SIMD lane, or per pair. The values of pairs share buffers: a buffer is reused as soon as its value is no longer
 // needed.
 #include "formula/plan.h"
 
@@ -37,7 +37,8 @@ class Planner {
   }
 
  private:
-  // Returns the values that the reduction reads and their weights. A sum of products is computed by multiply-add.
+  // Returns the values that the reduction reads, and their weights. For a sum of products, these are the two factors of
+  // the product, so that the sum is computed by multiply-add.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
     const bool product = is(f, OpId::Mult) && f.axes == both;
@@ -85,7 +86,7 @@ class Planner {
       if (!needed_[t]) continue;
       for (const Tree arg : graph_[t].args) {
         if (arg < 0) continue;
-        if (!needed_[arg]) last_use_[arg] = t;  // backwards, so the first user found is the last one
+        if (!needed_[arg]) last_use_[arg] = t;  // backwards: the first use found is the last use
         needed_[arg] = true;
       }
     }
@@ -123,7 +124,7 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    // 32 marks a step whose order is the same for all pairs: see kernops/special.h
+    // 32 marks a special function whose order is the same for all pairs: see kernops/special.h
     if (row.has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);
@@ -182,7 +183,7 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// Removes the factor only if no later step overwrites the slot of the remaining factors.
+// The factor is removed only if no later step overwrites the slot of the other factor, which replaces the product.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;
@@ -201,7 +202,8 @@ int take_out_once(Plan& plan) {
   return 0;
 }
 
-// Counts the entries per lane that the loop over pairs reads or writes; they should fit the first-level cache.
+// Counts the entries per lane that the loop over pairs reads or writes. These entries should fit into the first-level
+// cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);
   touched[plan.f] = touched[plan.w] = true;

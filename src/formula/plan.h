@@ -16,19 +16,19 @@ struct PlanCache {
 struct Plan {
   long id = 0;  // unique among plans
   Reduction reduction;
-  unsigned rows;  // the axis of the results; the points of the other axis run along the lanes
+  unsigned rows;  // axis of the results; SIMD lanes run along the points of the other axis
   std::vector<Slot> slots;
   std::array<std::vector<Load>, 3> loads;  // indexed by Level; there are no loads per pair
   std::array<std::vector<Step>, 4> steps;  // indexed by Level
   std::array<int, 4> entries{};            // number of entries at each level
-  std::vector<Summand> summands;           // f is the sum of these, if requested; the last `joins` steps add them
+  std::vector<Summand> summands;           // if requested, the terms whose sum is f; the last `joins` steps add them
   int joins = 0;
   int f, w;  // slots of the reduced value and of its weights; 0 for none
   int f_size, w_size;
   int pair_footprint = 0;  // number of entries that the steps of a pair access
   bool counts_indices = false;
   bool stores = false;                       // true if the values of pairs are stored instead of reduced
-  mutable std::shared_ptr<PlanCache> cache;  // data of the backend that made the plan; used by one thread at a time
+  mutable std::shared_ptr<PlanCache> cache;  // data that a backend derived from the plan; used by one thread at a time
   const Step* maker(int slot) const;         // the step that computes a value of pairs; null for other values
 };
 int footprint_of_pairs(const Plan& plan);

@@ -79,7 +79,7 @@ class Compiler {
                        e.position);
   }
 
-  // Differentiates a reduction: Grad(reduction, v, e) is a sum over the axis that v does not have or, if v is a
+  // Differentiates a reduction. Grad(reduction, v, e) is a sum over the axis along which v does not vary or, if v is a
   // parameter, over both axes.
   Reduction gradient_of(const Expr& e) {
     if (e.args.size() != 3)
@@ -96,7 +96,8 @@ class Compiler {
                               : inner.axes() == axis_j ? " for each j"
                                                        : ""),
                          e.args[2].position);
-    // the incoming gradient has the matrix shape of the result, and the gradient that of its variable
+    // an inner `Grad` has the matrix shapes of its variable, and the incoming gradient g has the shapes of the inner
+    // `Grad`
     if (e.args[0].text == "Grad")
       for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });

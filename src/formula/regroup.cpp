@@ -51,7 +51,7 @@ class Regrouper {
 
   // True for products of scalars. A quotient counts as a product with the inverse of its divisor if the divisor is
   // constant along an axis, and a negation as a product with -1. Both are excluded if a discontinuous function depends
-  // on the node, as in Floor(x / y), because 49 (1 / 49) is less than 1.
+  // on the node, as in Floor(x / y), because rounding makes 49 * (1 / 49) less than 1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
     if (node.kind != Node::operation || node.size != 1) return false;
@@ -114,8 +114,8 @@ class Regrouper {
     return graph_.operation(OpId::Exp2, {product(factors)});
   }
 
-  // Multiplies constants and parameters first, then the factors of one axis, then those of the other, and pair values
-  // last.
+  // Multiplies constants and parameters first, then factors that vary along axis i, then factors that vary along axis
+  // j. Factors that vary along both axes come last.
   Tree product(std::vector<Tree> factors) {
     std::stable_sort(factors.begin(), factors.end(),
                      [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
@@ -147,7 +147,7 @@ class Regrouper {
 }  // namespace
 
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
-  // the exponentials of the reduction itself use base 2, too, unless its weights are long vectors
+  // a reduction that computes exponentials uses base 2, too, if its weights are not long vectors
   const bool weighs_many = reduction.w >= 0 && graph[reduction.w].size >= many_weights;
   if (base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many)
     reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});

@@ -25,7 +25,7 @@ bool Regularity::is_finite(const Expr& row, const Scope& scope) {
   return std::all_of(row.args.begin(), row.args.end(), [&](const Expr& arg) { return is_finite(arg, scope); });
 }
 
-// True for 1 - Cos(a), Cosh(a) - 1, and 1 - Exp(a) for a flat value a, which vanish at 0 with their derivatives.
+// True for 1 - Cos(a), Cosh(a) - 1, and, if a is flat, 1 - Exp(a): where such a difference is 0, its derivatives are 0.
 bool Regularity::is_extreme(const Node& difference) const {
   const auto [a, b, none] = difference.args;
   const Tree other = graph_.is_constant(a, 1) ? b : graph_.is_constant(b, 1) ? a : -1;

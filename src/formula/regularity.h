@@ -1,5 +1,5 @@
-// Properties of whole expressions, derived from FINITE and FLAT of ops.def: whether a value may be infinite, and
-// whether its derivatives vanish where it is 0.
+// Two properties of expressions, derived from FINITE and FLAT of ops.def: whether a value may be infinite, and whether
+// it is flat. A value is flat if its derivatives vanish where the value is 0.
 #pragma once
 #include "formula/build.h"
 

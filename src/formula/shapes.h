@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// Records that an operation reads t as a matrix of this shape. If t is an entry-by-entry expression of parameters,
-// these parameters are then matrices of the same shape.
+// Records that an operation reads t as a matrix of this shape. If t is an entry-by-entry expression of parameters, the
+// same shape is recorded for these parameters.
 void read_as_matrix(Graph& graph, Tree t, Shape shape);
 // Records the shapes of all matrices among the arguments of an operation, or of a composite operation.
 void read_matrices(Graph& graph, const OpRow& row, const std::vector<Tree>& args, const std::vector<int>& ints);

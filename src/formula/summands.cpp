@@ -1,5 +1,5 @@
-// Splits gradients into summands. A gradient is often a sum of vectors that contain one part at some position and zeros
-// elsewhere, times factors that are the same for all pairs.
+// Splits gradients into summands. A gradient is often a sum of vectors that are zero except for a few adjacent entries.
+// Such a vector may be multiplied by a factor that is the same for all pairs.
 #include "formula/summands.h"
 
 #include "formula/op_table.h"
@@ -37,7 +37,7 @@ class Summands {
   std::vector<SummandTrees> summands;
 
  private:
-  // Returns whether a node is a sum of parts at positions. All other sums are kept as one value.
+  // Returns whether a node is a sum of vectors that are padded with zeros. All other sums are kept as one value.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;
     for (const Tree arg : {node.args[0], node.args[1]}) {
@@ -49,7 +49,7 @@ class Summands {
   }
 
   // Splits the product of `by` and `value` if `by` is the same for all pairs, or is one number for all entries. Returns
-  // whether it did.
+  // whether the product was split.
   bool add_multiple(SummandTrees term, Tree by, Tree value) {
     const bool uniform = graph_[by].axes == none;
     if (graph_[value].size != term.size || (!uniform && (graph_[by].size > 1 || term.size == 1))) return false;

@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// The vector factor * times * value, added from entry `at` on. `factor` is the same for all pairs. -1 stands for a
-// factor 1.
+// The vector factor * times * value, which is added to the sum from entry `at` on. `factor` is the same for all pairs.
+// -1 stands for a `factor` or `times` of 1.
 struct SummandTrees {
   Tree value, times, factor;
   int at, size;

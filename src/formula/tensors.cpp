@@ -1,4 +1,4 @@
-// Products of tensors, as transpositions and one product of matrices.
+// Products of tensors, computed by transpositions and one product of matrices.
 #include "formula/built.h"
 
 #include <algorithm>
