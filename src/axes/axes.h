@@ -1,4 +1,4 @@
-// Reductions over dimensions of an array, as R requests them from a backend. Independent of R.
+// Requests of reductions over dimensions of an array, which R passes to a backend. This file does not depend on R.
 #pragma once
 #include <kernops/jobs/axes.h>
 
@@ -25,7 +25,8 @@ struct AxisRequest {
 };
 
 namespace cuda {
-// The CUDA text to compile. `op` is a row of segments.def or "softmax", and `type` is the C type of the values.
+// Returns the CUDA source of a reduction. `op` is a row of segments.def or "softmax", `type` is the C type of the
+// values, and with `skip`, NaN is skipped.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
 }  // namespace cuda
 

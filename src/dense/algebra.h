@@ -30,7 +30,7 @@ class Dense {
   virtual void add_rows(const Block& d, const Block& x, const Block& y) const = 0;
   // The scalar products of each column of x with the same column of y.
   virtual void dots(const Block& x, const Block& y, double* to) const = 0;
-  // Replaces columns of x, by positions from 1, by the columns of y.
+  // Replaces the columns of x at the positions `columns`, counted from 1, by the columns of y.
   virtual void put(const Block& x, const int* columns, const Block& y) const = 0;
   // Computes x' y, and copies it to the host.
   virtual void inner(const Block& x, const Block& y, double* to, const Settings& settings) const = 0;
@@ -40,8 +40,8 @@ class Dense {
   // Replaces x by x L^-T for the Cholesky factor L of core + more I, and overwrites core. Returns false if core + more
   // I is not positive definite.
   virtual bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const = 0;
-  // Orthogonalises the stacked matrix (q; I) by passes of Cholesky QR. Overwrites q with its rows of the orthogonal
-  // matrix, and writes the triangular factor to R, in host memory.
+  // Orthogonalises the stacked matrix (q; I) by passes of Cholesky QR. Replaces q by the rows of the orthogonal matrix
+  // that take the place of q, and writes the triangular factor to R, in host memory.
   virtual void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const = 0;
 
   // Computes out = U' U x for a sparse matrix U. `kept` stores the backend's copy of U between calls.
@@ -50,11 +50,11 @@ class Dense {
 
   // The reason why the backend cannot factorise matrices; an empty string if it can.
   virtual std::string problem() const { return {}; }
-  // The number of columns for which an n x n covariance matrix needs memory.
+  // The number of columns to allocate for an n x n covariance matrix.
   virtual Count columns_for(Count n) const { return n; }
   // Writes k(x, y) into the first columns of k, and zeros into the other columns. With `triangle`, y must equal x, and
-  // only the lower triangle is written. `kernel` is a formula of the variables theta, x and y, in this order, whose
-  // values are stored for all pairs.
+  // only the lower triangle is written. `kernel` is a formula of the variables theta, x and y, in this order. It stores
+  // a value for each pair.
   virtual void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                           const Block& k, const Settings& settings) const = 0;
   // Adds `diagonal` to the diagonal of k, and replaces the lower triangle of k by its Cholesky factor. Returns 0, or
@@ -67,12 +67,12 @@ class Dense {
   virtual void times(const Block& l, const Block& b, const Block& out) const = 0;
   // Returns the diagonal of the inverse of L L'; the factor is not changed.
   virtual Numbers diagonal_of_inverse(const Block& l, const Settings& settings) const = 0;
-  // Overwrites a factor with a representation of the inverse, which the next three functions read.
+  // Replaces a factor by a representation of the inverse, which the next three functions read.
   virtual void invert(const Block& l, const Settings& settings) const = 0;
   virtual Numbers inverse_diagonal(const Block& inverse) const = 0;
   virtual void inverse_times(const Block& inverse, const Block& b, const Block& out) const = 0;
-  // Computes the sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. The backend uses one
-  // of two kernels: `stored` stores the derivatives, and `weighted` sums them with weights.
+  // Computes the sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. A backend uses one
+  // of the two kernels: `stored` stores the derivatives of all pairs, and `weighted` sums them with the weights W_ij.
   virtual Numbers weighted_derivatives(const Kernel& stored, const Kernel& weighted, const ArrayRef& theta,
                                        const Block& x, const Block& inverse, const Block& left, const Block& right,
                                        const Settings& settings) const = 0;

@@ -54,8 +54,8 @@ void clear(Matrix a) {
   for (Size j = 0; j < a.columns; ++j) std::fill_n(a.at + j * a.stride, a.rows, 0.0);
 }
 
-// Replaces L by its inverse, one row of tiles after another: row i is -L_ii^-1 (L_i0, L_i1, ...) times the rows above
-// it.
+// Replaces L by its inverse, one row of tiles after another. To the left of the diagonal, row i of the inverse is
+// -L_ii^-1 (L_i0, L_i1, ...) times the rows of the inverse above row i.
 void invert_factor(const Context& context, const Grid& l) {
   const Tiles& tiles = context.tiles;
   std::vector<double> memory;

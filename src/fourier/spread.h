@@ -15,7 +15,7 @@ namespace kernops {
 struct Window {
   static constexpr int most_width = 16;
   int width, degree;
-  std::vector<double> coefficients;  // coefficient of power k in cell j: number k * width + j
+  std::vector<double> coefficients;  // coefficient of power k in cell j is element k * width + j
 };
 
 // A grid by its number of cells along each coordinate, at least 2 * Window::most_width. The first coordinate varies

@@ -76,7 +76,7 @@ class KeyTable {
     if (2 * firsts_.size() > slots_.size()) grow(place);
     return number;
   }
-  // Enlarges the table. As long as nearly every value has a new key, its size is more than doubled.
+  // Enlarges the table: eight times if nearly every value so far had a new key, otherwise twice.
   void grow(Count values) {
     LargeVector<Slot> before;
     before.swap(slots_);

@@ -14,8 +14,8 @@ struct Text {
 
 struct StringOrder {
   std::vector<std::uint32_t> order;  // order[k]: the number of the string at position k
-  // True if adjacent strings first differ in two digits, or in a digit that only the later string has. Such strings
-  // have the same order in every locale.
+  // True if, in all pairs of adjacent strings, the first difference is between two digits, or is a digit after the end
+  // of the earlier string. Such strings have the same order in every locale.
   bool by_digits = true;
 };
 StringOrder order_of_strings(const std::vector<Text>& texts);

@@ -20,7 +20,7 @@ class Window {
   explicit Window(Count width) : width_(width) { std::fill(numbers_, numbers_ + width + 1, Lanes{infinite, infinite}); }
 
   void replace(const Lanes& gone, const Lanes& x) {
-    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the number below, after removing `gone`
+    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the number below, once `gone` is removed
     for (Count k = 0; k < width_; ++k) {
       const Lanes next = numbers_[k + 1], here = own < gone ? own : next, above = before > x ? before : x;
       numbers_[k] = above < here ? above : here;
@@ -35,7 +35,8 @@ class Window {
   Lanes numbers_[most + 1];  // sorted numbers, followed by infinity
 };
 
-// Computes the results of a part, whose windows are not cut and have no missing values; the number of windows is even.
+// Computes the results of a part of a segment. Its windows are not cut at an end of the segment and have no missing
+// values, and the number of windows is even.
 void roll_narrow(const RollPart& part) {
   const RollRequest& request = part.request;
   const Count left = request.windows.left, width = left + request.windows.right + 1;

@@ -1,5 +1,5 @@
-// Moving quantiles of any windows. The values of a part are sorted once, and a window is represented by the set of
-// ranks of its values. When the window moves, the quantile moves by few members of this set.
+// Moving quantiles of any windows. The values of a part of a segment are sorted once, and a window is represented by
+// the set of ranks of its values. When the window moves, the quantile moves by few members of this set.
 #include <kernops/missing.h>
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>

@@ -41,7 +41,7 @@ void Ranks::sort_by_upper_bits(const double* x, Count n) {
   }
 }
 
-// Sorts values whose upper bits are equal by all bits.
+// Sorts values that have equal upper bits by all of their bits.
 void Ranks::sort_equal_bits(const double* x) {
   const auto value = [&](std::uint64_t item) { return x[std::uint32_t(item)]; };
   const auto less = [&](std::uint64_t a, std::uint64_t b) { return value(a) < value(b); };

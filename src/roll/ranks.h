@@ -7,8 +7,8 @@
 
 namespace kernops {
 
-// The ranks of the values of a part. Value n has rank[n] among the values that are not NaN; the rank of a NaN is
-// `none`. sorted[rank[n]] equals value n. The memory is reused between calls.
+// The ranks of the values of a part of a segment. Value n has rank[n] among the values that are not NaN; the rank of a
+// NaN is `none`. sorted[rank[n]] equals value n. The memory is reused between calls.
 class Ranks {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t(0);

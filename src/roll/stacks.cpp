@@ -18,7 +18,7 @@ template <class R> struct Numbers { double v[R::values]; };
 
 template <class Reduction> class Stacks {
   using R = typename Rolled<Reduction>::type;
-  // without indices if the reduction does not use them, because states are copied often
+  // a state has no indices if the reduction does not use them, because states are copied often
   using One = std::conditional_t<R::indices == 0, Numbers<R>, State<R, double, Count>>;
 
  public:
@@ -63,7 +63,7 @@ template <class Reduction> class Stacks {
   const RollPart& part_;
   const double* const x_;
   Count hi_, middle_;
-  std::vector<One> front_;  // states of the values from middle_ - 1 down
+  std::vector<One> front_;  // states of the values from middle_ - 1 down to the start of the window
   One back_;
 };
 
