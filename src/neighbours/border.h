@@ -14,8 +14,8 @@ struct Border {
 
   Count width = 0;
   Matrix across, within;  // A' and D
-  // X', whose columns are scaled like the rows of L, see Posterior::eliminate(); columns of the head are in the order
-  // of its elimination
+  // X', whose columns are scaled like the rows of L (see Posterior::eliminate()). The columns of the head (see
+  // neighbours/posterior.h) are in the order of its elimination.
   Matrix factor;
   Matrix root;     // C
   Matrix inverse;  // the rows of the border in the inverse of the whole matrix: a column for each point
@@ -35,9 +35,9 @@ struct Border {
   template <class X> void solve_root(X&& x) const { root.triangularView<Eigen::Lower>().solveInPlace(x); }
 };
 
-// `count` observations, each of a point and of `each` effects, with all numbers counted from 1. Observation i belongs
-// to point[i] and has precision share[i]. Its effects are column[i * each] and the following, each times an element of
-// `value`.
+// `count` observations, each of a point and of `each` effects. Observation i belongs to point[i] and has precision
+// share[i]. Effect column[i * each + k] is multiplied by value[i * each + k], for k = 0 .. each - 1. Points and effects
+// are counted from 1.
 struct Observations {
   Count count, each;
   const int *point, *column;

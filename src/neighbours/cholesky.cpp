@@ -94,8 +94,8 @@ void SparseCholesky::count_entries() {
   for (const int below : count_) operations_ += double(below) * below;
 }
 
-// Finds the supernodes. A column joins the node of its parent in the elimination tree if this is the next column, and
-// if the block of the node then has few zeros.
+// Finds the supernodes. The next column joins a node if it is the parent of the node's last column in the elimination
+// tree, and if the block of the node then has few zeros.
 void SparseCholesky::find_nodes() {
   node_of_.resize(size_t(n_));
   Count row = 0, value = 0;
@@ -116,7 +116,8 @@ void SparseCholesky::find_nodes() {
   find_rows(), find_places();
 }
 
-// Finds the rows of the nodes: the columns of a node itself, followed by the rows below in its last column.
+// Finds the rows of the nodes. The rows of a node are its own columns, followed by the later rows in which its last
+// column has entries.
 void SparseCholesky::find_rows() {
   std::vector<int> seen(size_t(n_), -1), filled(nodes_.size());
   for (size_t s = 0; s < nodes_.size(); ++s) {

@@ -2,9 +2,9 @@
 // computes. S is given by its lower triangle in compressed columns: column j has the rows row[start[j]] .. row[start[j
 // + 1] - 1], in ascending order from j on.
 //
-// L is stored and computed by supernodes (Ng and Peyton 1993): adjacent columns that have nearly the same rows form one
-// dense block, so that products are those of dense matrices. If the rows of the columns differ, the block contains
-// zeros.
+// L is stored and computed by supernodes (Ng and Peyton 1993). A supernode has adjacent columns of L that have nearly
+// the same rows, and is stored as one dense block, so that products are those of dense matrices. If the rows of the
+// columns differ, the block contains zeros.
 #pragma once
 #include <memory>
 #include <vector>
@@ -98,13 +98,13 @@ class SparseCholesky {
   LowerTriangle pattern_;
   std::vector<int> own_start_, own_row_;  // the arrays to which pattern_ points
   std::vector<int> position_;             // the position of each column in the order of elimination
-  // the upper triangle of P S P', and the position in S of each of its entries
+  // the upper triangle of P S P', and for each of its entries, the position of the entry in S
   std::vector<int> upper_start_, upper_row_, upper_from_;
   // for each column: its parent in the elimination tree, and its number of entries
   std::vector<int> parent_, count_;
   std::vector<Node> nodes_;
-  std::vector<int> node_of_, row_;  // the node of each column; the rows of the nodes
-  std::vector<Count> place_;        // the position in the blocks of each entry of S
+  std::vector<int> node_of_, row_;  // the node of each column; the row indices of all nodes
+  std::vector<Count> place_;        // for each entry of S, its position in the blocks
   Numbers value_;
   double entries_ = 0, operations_ = 0;
 };

@@ -26,7 +26,7 @@ template <class Work> void by_rows(Count rows, double operations, const Settings
   });
 }
 
-// Subtracts a b from c or, if `transposed`, a b'.
+// Subtracts a b or, if `transposed`, a b' from c.
 void subtract_product(Matrix c, Matrix a, Matrix b, bool transposed, const Settings& settings) {
   const dense::Tiles& tiles = cpu::dense_tiles(settings.isa);
   by_rows(c.rows, double(c.rows) * double(c.columns) * double(a.columns), settings, [&](Count first, Count count) {
@@ -42,8 +42,8 @@ Matrix zeros(std::vector<double>& memory, Count rows, Count columns) {
 
 }  // namespace
 
-// The nodes whose products must still be subtracted from later nodes. Each node is in a list of the node that contains
-// the next row to be updated.
+// The nodes whose products must still be subtracted from later nodes. Such a node waits in the list of the node that
+// contains the next row to update.
 struct SparseCholesky::Updates {
   SparseCholesky& of;
   std::vector<int> first, next, done, slot;

@@ -1,5 +1,5 @@
 // The distance of each point of a k-d tree to the nearest point chosen so far, and the farthest point of each node.
-// When a point is chosen, only few nodes have points that become nearer to a chosen point.
+// Choosing a point decreases the distances in only few nodes.
 #pragma once
 #include <algorithm>
 #include <cmath>

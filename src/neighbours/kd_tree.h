@@ -42,8 +42,8 @@ struct KdTree {
 };
 
 // The squared distance of two points, or of a point and a box, for D coordinates or, if D is 0, for d coordinates. The
-// distance to a box is at most the distance to each point in the box, even with rounding, because both are sums in the
-// same order.
+// distance to a box is at most the distance to each point in the box, even with rounding, because both distances are
+// sums over the coordinates in the same order.
 template <int D> double squared_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < (D ? D : d); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);

@@ -1,5 +1,5 @@
-// Templates over `Number` process either one column (a `Number` is then a double) or some columns in SIMD lanes. With
-// lanes, the indices and weights of a row are read only once for all columns.
+// Templates over `Number` process either one column, where `Number` is double, or several columns in SIMD lanes, where
+// `Number` is Lanes. With lanes, the indices and weights of a row are read only once for all columns.
 #pragma once
 #include <Eigen/Dense>
 #include <type_traits>

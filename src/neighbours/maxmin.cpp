@@ -1,9 +1,9 @@
-// Computes the max-min ordering by several threads. Space is divided into regions, which are nodes of the k-d tree; a
-// region is processed by one thread at a time. Let c be the farthest point of a region, and d its distance to the
-// nearest chosen point. The thread chooses c if no region closer to c than d has a point that must be chosen before c,
-// because no other region can then change d. The distances of points to the chosen points only decrease. The progress
-// of other regions is therefore irrelevant: sorted by distance, the points are in the order in which a single thread
-// would choose them.
+// Computes the max-min ordering by several threads. Space is divided into regions, which are nodes of the k-d tree. One
+// thread at a time processes a region. Let c be the point of a region that is farthest from all chosen points, and d
+// its distance to the nearest chosen point. Only points in regions closer to c than d can still change d. The thread
+// chooses c if none of these regions has a point that must be chosen before c. Distances to the chosen points only
+// decrease. Sorted by these distances, the points are therefore in the order in which a single thread would choose
+// them, whatever the order in which threads process the regions.
 #include <atomic>
 #include <mutex>
 
@@ -25,12 +25,12 @@ struct Chosen {
 
 struct Region {
   std::vector<Chosen> chosen;
-  std::vector<Count> near;  // regions within the distance `reach`
+  std::vector<Count> near;  // regions within the squared distance `reach`
   double reach = HUGE_VAL;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::atomic<bool> done{false};
   std::mutex mutex;          // the members below are read and written by other threads
-  Farthest known;            // no point that will be chosen comes before this one
+  Farthest known;            // no point that the region chooses later comes before this point
   std::vector<int> arrived;  // points that other regions chose near this region
 };
 
@@ -97,7 +97,7 @@ template <int D> class MaxMin {
     }
   }
 
-  // Chooses points of region r until the region must wait for another one; returns whether any point was chosen.
+  // Chooses points of region r until the region must wait for another region; returns whether any point was chosen.
   bool advance(Count r) {
     Region& region = regions_[size_t(r)];
     const size_t before = region.chosen.size();
@@ -108,7 +108,7 @@ template <int D> class MaxMin {
         break;
       }
       const State state = state_of(region, r, next);
-      // points that other regions chose may have decreased the distances: these are updated first
+      // points that other regions chose may have decreased distances in region r, which are updated first
       if (state != State::inside && take_arrived(region, r)) continue;
       if (state == State::waits) break;
       choose(region, r, next, state);
@@ -119,8 +119,9 @@ template <int D> class MaxMin {
     return region.chosen.size() > before;
   }
 
-  // How a region depends on others. inside: no other region is near. beside: other regions are near, but all their
-  // remaining points come later. waits: a point of a near region comes first.
+  // The relation of a region's farthest point to other regions. inside: all other regions are farther away than the
+  // nearest chosen point. beside: some region is nearer, but all points that it will choose come later. waits: a point
+  // of a nearer region comes first.
   enum class State { inside, beside, waits };
 
   State state_of(Region& region, Count r, const Farthest& next) {

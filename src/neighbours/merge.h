@@ -1,4 +1,5 @@
-// Merges the lists of nearest base points and of nearest earlier new points by distance.
+// Merges two lists of neighbours of a new point by distance: the nearest base points, which precede all new points, and
+// the nearest earlier new points.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,8 @@ struct Coordinates {
   double of(int row, int k) const { return data[k * rows + row - 1]; }
 };
 
-// Merges the two lists of a point by distance, and returns the positions of the nearest points among both. Coordinates
-// are multiplied by `unit` before distances are computed.
+// Merges the two lists of a point by distance, and returns the positions of the nearest points of both lists.
+// Coordinates are multiplied by `unit` before distances are computed.
 class Merge {
  public:
   Merge(Coordinates base, Coordinates points, int d, const int* order, int m, double unit)

@@ -18,8 +18,8 @@ std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings);
 
 // The position of each point of a tree in an ordering.
 struct Positions {
-  // `order` has the row of each position, from 1; if it is null, points are ordered by row. Throws InputError unless
-  // `order` is a permutation.
+  // `order` has the row of each position, from 1; if it is null, points are ordered by row. Throws InputError if
+  // `order` is not a permutation.
   Positions(const KdTree& tree, const int* order, const Settings& settings);
 
   LargeVector<int> point;  // position of each point of the tree, from 0

@@ -10,8 +10,8 @@ namespace kernops::neighbours {
 
 // The factor as variances_of_sums() reads it: the rows of the posterior, if there is one, then the rows of the new
 // points. For few points, variances are exact. For many points, small values are dropped, which halves the time; the
-// relative errors are then up to about 1e-6. The number of all new points decides, so that a part of the points has the
-// same variances as the whole.
+// relative errors are then up to about 1e-6. The total number of new points decides between both, so that variances do
+// not depend on how the new points are divided into parts.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {
@@ -41,7 +41,7 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Removes base points from the neighbours: their values are known and have no variance. Few neighbours remain.
+  // Removes base points from the neighbours, because the values of base points are known and have no variance.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);

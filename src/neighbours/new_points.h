@@ -14,7 +14,7 @@ struct NewPoints {
   const Posterior* posterior;  // posterior of the base points' values; null if they are known
   Count total;                 // number of all new points; this object may contain only a part of them
 
-  // True if the neighbours of each point are base points or earlier new points.
+  // True if the neighbours of each new point are base points or earlier new points.
   bool in_order(const Settings& settings) const;
   // Computes the values of the new points from the values of the base points and, unless `errors` is null, from the
   // errors, which are given in units of sd. Results do not depend on the number of threads.

@@ -1,5 +1,5 @@
-// Second-order sums of point patterns. The sums of each unit of queries are computed separately and then added in
-// order, so that results do not depend on the number of threads.
+// Second-order sums of point patterns. Queries are processed in units. The sums of each unit are computed separately,
+// and are then added in order, so that results do not depend on the number of threads.
 #include "neighbours/pattern.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr double quarter_turn = 1.5707963267948966;
 constexpr double largest_weight = 100;
 
-// The sides of the rectangle as seen from a point. Side s is at distance[s], and extends from the angle -before[s] to
+// The sides of the rectangle relative to a point. Side s is at distance[s], and extends from the angle -before[s] to
 // the angle after[s] around its normal. The sides are in the order of a walk around the rectangle.
 struct Sides {
   double nearest, distance[4], before[4], after[4];
@@ -31,8 +31,8 @@ Sides sides_of(const double* p, const Rectangle& window) {
   return sides;
 }
 
-// The weight of Ripley's isotropic edge correction: 1 / the share of the circle with radius d around the point that
-// lies in the rectangle.
+// The weight of Ripley's isotropic edge correction. Its inverse is the share of a circle that lies in the rectangle;
+// the circle has radius d and is centred at the point.
 double isotropic_weight(const Sides& sides, double d) {
   if (d <= sides.nearest) return 1;
   double outside = 0;
@@ -45,8 +45,8 @@ double isotropic_weight(const Sides& sides, double d) {
   return part * largest_weight > 1 ? 1 / part : largest_weight;
 }
 
-// The weight of the translation edge correction: 1 / the share of the rectangle that is also in the rectangle shifted
-// by the difference of the two points.
+// The weight of the translation edge correction. Its inverse is the share of the rectangle that a copy of the rectangle
+// covers after a shift by the difference of the two points.
 double translation_weight(const double* a, const double* b, const Rectangle& window) {
   double part = 1;
   for (int k = 0; k < 2; ++k) part *= 1 - std::abs(a[k] - b[k]) / (window.high[k] - window.low[k]);

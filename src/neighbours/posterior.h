@@ -5,10 +5,10 @@
 //
 // The first points may be coefficients of effects. Each other point is observed together with some effects, so that D
 // also has entries for pairs of a point and an effect, and for pairs of effects. The last `head_` rows that are
-// eliminated are called the head. They belong to the effects and, if the first points are farther apart than the
-// observations of an effect, also to these points. The Schur complement of the head has a sparse Cholesky factor
-// without dropped entries. Effects that are observed with every point are the border of the matrix, after all points:
-// see neighbours/border.h.
+// eliminated are called the head. The head has the effects. If the next points in the order are farther apart than the
+// observations of an effect, the head has these points, too. The Schur complement of the head has a sparse Cholesky
+// factor without dropped entries. Effects that are observed with every point are the border of the matrix, after all
+// points: see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -94,8 +94,8 @@ class Posterior {
   Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
   void fill(const double* weights, const double* sd, const Settings& settings);  // sets Q
-  // Sets the off-diagonal entries of D: `across` has those of points and the effects that are observed with them, and
-  // `within` those of pairs of effects, in the order of within_row.
+  // Sets the off-diagonal entries of D. `across` has the entries of pairs of a point and an effect that is observed
+  // with it. `within` has the entries of pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
   void observe_border(const Observations& observed);
   const Border& border() const { return border_; }
@@ -134,14 +134,15 @@ class Posterior {
   // logarithms of sd. q_s is the contrast of a point and its neighbours, and M = f f' - (g f' + f g') / 2 + inverse.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
-  // The bytes in use after fill() and factor(): of the pairs of sets, the entries of the pattern, and the neighbours.
+  // The bytes in use after fill() and factor(): for the pairs of points of each set, the entries of the pattern, the
+  // neighbours, and the border.
   double bytes() const {
     return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
            24.0 * double(n_ * border_.width);
   }
 
  private:
-  // The number of pairs among a point and its neighbours; the point itself is the last member.
+  // The number of pairs in the set of a point and its neighbours; the point itself is the last member of the set.
   Count pairs() const { return before(m_ + 1); }
   static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of earlier slots
   int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
@@ -151,8 +152,8 @@ class Posterior {
     for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
       each(set_entry_[size_t(k)] / m_, set_entry_[size_t(k)] % m_);
   }
-  // Waits for the rows on which row i depends, where `after` comes from rows_in_order(): wait_for_earlier() if rows are
-  // processed from the first to the last, and wait_for_later() if they are processed from the last to the first.
+  // Waits for the rows on which row i depends. `after` comes from rows_in_order(). If rows are processed from the first
+  // to the last, use wait_for_earlier(); if they are processed from the last to the first, use wait_for_later().
   template <class After> void wait_for_earlier(Count i, const After& after) const {
     Count k = start_[size_t(i + 1)];
     while (k > start_[size_t(i)] && after(column_[size_t(k - 1)])) --k;
@@ -161,7 +162,7 @@ class Posterior {
     Count t = later_start_[size_t(i)];
     while (t < later_start_[size_t(i + 1)] && after(n_ - 1 - later_[size_t(t)])) ++t;
   }
-  // Differentiates the term of one set; writes the contrast of the set to q, and M q to `product`.
+  // Differentiates the term of one set: writes the contrast of the set to q, and M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
   // The following are defined in neighbours/posterior_pattern.cpp.
@@ -179,8 +180,8 @@ class Posterior {
   // Computes row i of the factor from the rows of later points; returns whether the pivot is positive.
   bool eliminate(Count i, double diagonal, OpenRow& row);
   void invert_head(const Settings& settings);
-  // Visits the entries of the head in the order of its sparse factor: calls diagonal(e) for a diagonal element, and
-  // below(at) for an entry at position `at` of the pattern.
+  // Visits the entries of the head in the order of its sparse factor. Calls diagonal(e) for the diagonal element of row
+  // e, and below(at) for an entry at position `at` of the pattern.
   template <class Diagonal, class Below> void each_of_head(const Diagonal& diagonal, const Below& below) const {
     for (Count e = 0; e < head_; ++e) {
       diagonal(e);
@@ -216,10 +217,10 @@ class Posterior {
   ObservedEffects effects_;
   Border border_;
   std::vector<int> effect_position_;              // position of each effect, see inner()
-  Count head_ = 0;                                // number of effects and of points that are eliminated with them
+  Count head_ = 0;                                // number of rows of the head
   std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
   std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
-  std::vector<int> neighbour_, slot_;             // sorted neighbours; the slot of each in its set
+  std::vector<int> neighbour_, slot_;             // sorted neighbours of each point; the slot of each in its set
   // The sparse factor U by rows, and by columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;

@@ -94,7 +94,7 @@ bool Posterior::factor_border(const Settings& settings) {
   return root.info() == Eigen::Success && border_.root.allFinite();
 }
 
-// Solves with a half of the head's factor for columns x.
+// Solves with one half, L or L', of the head's sparse factor for the columns of x that belong to the head.
 void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings& settings) const {
   if (!head_) return;
   Matrix head = x.leftCols(head_).transpose();
@@ -102,8 +102,8 @@ void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings&
   x.leftCols(head_) = head.transpose();
 }
 
-// Computes the rows of the border in the inverse. For points, these are the columns -L'^-1 X (C C')^-1. Also adds the
-// border's contribution to the entries of the inverse that belong to the head.
+// Computes the rows of the border in the inverse. For points, these are the columns -L'^-1 X (C C')^-1. The function
+// also adds the border's contribution to the entries of the inverse that belong to the head.
 void Posterior::invert_border(const Settings& settings) {
   if (!border_.width) return;
   Matrix& k = border_.inverse = -border_.factor;
@@ -126,8 +126,8 @@ void Posterior::invert_border(const Settings& settings) {
   });
 }
 
-// Adds the contribution of the border to the sums of row i in Posterior::invert(), and returns its contribution to the
-// variance of the point.
+// Adds the contribution of the border to the sums of row i in Posterior::invert(). Returns the border's contribution to
+// the variance of point i.
 double Posterior::invert_row_beside(Count i, double* sum) const {
   if (!border_.width) return 0;
   const Eigen::VectorXd share = border_.factor.col(i) / pivot_[size_t(i)];
@@ -144,8 +144,8 @@ void Posterior::add_border(const double* x, double* y) const {
   Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
 }
 
-// One step of applying the preconditioner. x of the points holds L^-1 r; computes the solution for the border from it,
-// and subtracts the border's contribution from x of the points.
+// The step of the preconditioner for the border. On entry, the elements of x for the points are L^-1 r. The function
+// computes the solution for the border from them, and then subtracts the border's contribution from them.
 void Posterior::precondition_border(const double* r, double* x) const {
   if (!border_.width) return;
   Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);
@@ -157,8 +157,7 @@ void Posterior::precondition_border(const double* r, double* x) const {
   points.noalias() -= border_.factor.transpose() * border;
 }
 
-// Multiplies the rows of the border in the factor by x. `z` has the numbers of the points, scaled like the columns of
-// L.
+// Computes the elements of L x for the border. `z` has the elements of x for the points, scaled like the columns of L.
 void Posterior::multiply_by_border(const Numbers& z, double* x) const {
   if (!border_.width) return;
   Eigen::VectorXd scaled = Eigen::Map<const Eigen::VectorXd>(z.data(), n_);
@@ -169,7 +168,8 @@ void Posterior::multiply_by_border(const Numbers& z, double* x) const {
 
 double Posterior::logdet_border() const { return border_.width ? 2 * border_.root.diagonal().array().log().sum() : 0; }
 
-// The variance of point `point` plus the effects `column` times values; effects and points are counted from 0.
+// The variance of point `point` plus the effects `column` times `value`. The point is counted from 0, the effects from
+// 1.
 double Posterior::variance_of_sum(Count point, const int* column, const double* value, Count each) const {
   double sum = inverse_diagonal_[size_t(point)];
   Eigen::VectorXd dense = Eigen::VectorXd::Zero(border_.width), along = dense;

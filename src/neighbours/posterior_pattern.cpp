@@ -19,8 +19,9 @@ constexpr Count unit = 256;  // number of rows of a unit of work
 // Up to this number of effects, factorising a dense matrix of the effects takes no longer than eliminating the points.
 constexpr Count few_effects = 400;
 
-// If factorising the head takes at most this number of operations per point, about as many as eliminating the points
-// after the head, the head is accepted without comparing it with another one.
+// The head has the rows that are eliminated last (see neighbours/posterior.h). If factorising the head takes at most
+// this number of operations per point, it takes about as long as eliminating the points after it. The head is then
+// accepted without comparing it with another head.
 constexpr double few_operations = 2000;
 
 // Up to this number of effects, a factor is computed even if the observations of each effect are scattered. The
@@ -68,7 +69,7 @@ struct Posterior::Pattern {
 };
 
 // Computes the rows of points. The row of a point contains the earlier points of all sets that contain the point,
-// including the wide sets, and the effects that are observed with points of these sets.
+// including the wide sets of the constructor, and the effects that are observed with points of these sets.
 std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
   Numbers wide_start(size_t(n_) + 1);
   std::vector<int> wide_entry(size_t(wide.count * wide.m));
@@ -132,7 +133,7 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
   });
 }
 
-// Returns whether few neighbours are observed with the same effect.
+// Returns whether there are many effects, and few pairs of neighbours are observed with the same effect.
 bool Posterior::are_scattered() const {
   if (effects_.count <= few_scattered_effects || n_ < 2 * effects_.count) return false;
   const int* const column = effects_.column.data();
@@ -148,10 +149,10 @@ bool Posterior::are_scattered() const {
   return 50 * common < pairs;
 }
 
-// Chooses the pattern whose head takes fewer operations. If the first points are farther apart than the observations of
-// an effect, they are near many effects. If they were eliminated before the effects, they would fill the entries of all
-// pairs of effects, so a head that contains these points is tried, too. If effects are clustered in space, about as
-// many points as effects are affected.
+// Chooses the pattern whose head takes fewer operations: the head with the effects alone, or the head that also has as
+// many points. If the first points are farther apart than the observations of an effect, they are near many effects.
+// Eliminating these points before the effects would create entries for all pairs of effects. If effects are clustered
+// in space, about as many points as effects are affected.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();
@@ -164,10 +165,10 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
   return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
-// Computes the pattern for a given size of the head. The row of a point i after the head also contains the effects of
-// the rows of later points that contain i, because fill-in occurs there. Without these effects, the incomplete factor
-// of 15,000 points and 1,500 effects has a negative pivot, and the log-likelihood of 2,000 points and 200 effects is
-// wrong by 1.2; with them, it is wrong by less than 0.002.
+// Computes the pattern for a given size of the head. The row of a point i after the head contains the effects of the
+// row itself and of later rows that contain i, because elimination creates entries for the effects of later rows.
+// Without these entries, the incomplete factor of 15,000 points and 1,500 effects has a negative pivot, and the
+// log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, it is wrong by less than 0.002.
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
   const std::vector<Count> length(start_.begin() + 1, start_.end());
   const std::vector<const int*> first = first_columns(columns, length, effects_.count);

@@ -16,8 +16,8 @@ template <class Number> Number dot(const std::vector<Number>& a, const std::vect
   return sum;
 }
 
-// Stores the number of steps of the lanes whose residuals have become small enough; returns whether all lanes have
-// ended.
+// Stores the number of steps for each lane whose residual has become small enough, or for which no step is left;
+// returns whether all lanes have ended.
 template <class Number> bool end_lanes(Number size, Number enough, int step, int most, int* steps) {
   bool ended = true;
   for (int lane = 0; lane < width<Number>; ++lane) {

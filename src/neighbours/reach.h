@@ -20,8 +20,8 @@ struct PointSets {
   int m;
 };
 
-// The number of sums that are substituted together. The workspace of a thread contains zeros, and each substitution
-// leaves zeros.
+// The number of sums that are substituted together. The workspace of a thread, ReachScratch, contains only zeros before
+// and after each substitution.
 constexpr int sum_lanes = 8;
 
 struct ReachScratch {
@@ -37,10 +37,10 @@ inline int highest_bit(uint64_t bits) {
   return at;
 }
 
-// Computes the variances of the weighted sums `which`. A variance is the sum of value^2 * factor.variance(point) over
-// the points that the weighted sum reaches. The value of row i is multiplied by factor.scale(i, value) and passed on to
-// the row's earlier points: factor.each(i, f) calls f(entry, j), which subtracts entry times this number from the value
-// of j. A value that contributes less than the share factor.nothing of the variance is not passed on. Unless `parts` is
+// Computes the variances of the weighted sums with the numbers `which`. A variance is the sum of value^2 *
+// factor.variance(point) over the points that the weighted sum reaches. For row i, factor.each(i, f) calls f(entry, j)
+// for each earlier point j of the row; f subtracts entry * factor.scale(i, value) from the value of j. If a row
+// contributes less than the share factor.nothing to the variance, its earlier points are not updated. Unless `parts` is
 // null, sum s has a column of `points` zeros in it; the inner product of two columns becomes the covariance of two
 // sums.
 template <class Factor>
@@ -81,8 +81,8 @@ void variances_of_sums(const Factor& factor, Count points, const PointSets& sets
   for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
 }
 
-// Orders sets such that adjacent sets have the same first two points. They then have most other points in common as
-// well, and reach the same points.
+// Orders sets such that adjacent sets have the same first two points. Such sets also have most other points in common,
+// and reach the same points.
 inline std::vector<Count> alike_together(const PointSets& sets, const Settings& settings) {
   std::vector<std::pair<uint64_t, Count>> firsts(static_cast<size_t>(sets.count));
   in_parts(

@@ -62,10 +62,10 @@ template <int D> class TreeBuilder {
   }
 
  private:
-  // A part of the points of a node, and what is counted in this part.
+  // A part of the points of a node, with the counts of this part.
   struct Piece {
     Count node, first, last;  // range of the points
-    Count left = 0;           // number of points before the middle; later, the index of the first of these points
+    Count left = 0;           // number of points before the middle; later, the index of their first point
     std::vector<int> counts;  // number of points in each bin
     std::vector<Key> keys;    // points in the bin that contains the middle
   };

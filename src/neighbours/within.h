@@ -12,7 +12,7 @@ struct Within {
 };
 
 // Returns the points within `radius` of each query, ordered by row. There are `count` queries of d coordinates, one
-// after another. Unless `skip` is null, row skip[i] is excluded for query i.
+// after another. Unless `skip` is null, row skip[i] is not returned for query i; this row is the query itself.
 std::vector<std::vector<Within>> find_within(const KdTree& tree, const double* queries, Count count, double radius,
                                              const int* skip, const Settings& settings);
 // Returns the number of points within `radius` of each query.
