@@ -1,8 +1,9 @@
 # Random formulas for every operation of oracle_ops.
 
 # A random formula that uses the operation `name`, as list(formula, args, input, value). value(input) computes the
-# formula in plain R, with one row for each pair of an i in `some_i` and any j; with few i, the oracle is fast. In odd
-# trials the first argument has the form Vi + Vj. Names of variables begin with `prefix`.
+# formula in plain R, with one row for each pair of an i in `some_i` and any j; the oracle is fast because `some_i` has
+# few values. In odd trials the first argument is a sum of a variable Vi and a variable Vj. Names of variables begin
+# with `prefix`.
 random_case <- function(name, M, N, trial, some_i = seq_len(M), prefix = "") {
   op <- oracle_ops[[name]]
   m <- sample(7, 1)

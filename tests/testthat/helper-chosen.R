@@ -1,7 +1,9 @@
-# Environment variables select the tests that run. With KERNOPS_TEST_PART=k/n, a process runs the k-th, (k + n)-th, ...
-# of the tests; with KERNOPS_TEST_DEADLINE, in seconds since 1970, it skips tests that would begin later.
+# Environment variables select the tests that run. If KERNOPS_TEST_PART is k/n, the process runs the tests with the
+# numbers k, k + n, k + 2 n, ... If KERNOPS_TEST_DEADLINE is a number of seconds since 1970, the process skips each test
+# that would begin later.
 if (nzchar(Sys.getenv("KERNOPS_TEST_PART")) || nzchar(Sys.getenv("KERNOPS_TEST_DEADLINE"))) {
-  # masks test_that() of testthat; the expression of `env` must not be evaluated here
+  # This definition masks test_that() of testthat. The default of an argument `env` is evaluated in the calling
+  # function.
   test_that <- local({
     part <- as.integer(strsplit(Sys.getenv("KERNOPS_TEST_PART", "1/1"), "/", fixed = TRUE)[[1]])
     deadline <- as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))

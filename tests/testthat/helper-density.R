@@ -6,7 +6,7 @@ density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = 
                          constants = list()) {
   mget(names(formals()))
 }
-# the weights of a quasi-likelihood, (d mean / d eta)^2 / variance
+# weights of a quasi-likelihood: (d mean / d eta)^2 / variance
 quasi <- \(slope, variance) \(w, eta, phi) w * slope(eta)^2 / variance(eta, w, phi)
 few <- c(0, 1, 2, 7, 40)
 reals <- c(-3.7, 0.2, 1, 60)
@@ -130,7 +130,8 @@ tweedie_density <- function(y, w, eta, phi) {
   ifelse(y > 0, highest + log(rowSums(exp(terms - highest))), -rate)
 }
 
-# Differences of the distribution function at two cuts, computed in the tail in which they do not cancel.
+# The probability of the interval between two cuts, as a difference of the distribution function. The difference is
+# computed in the tail of the distribution in which its two terms do not cancel.
 ordered_density <- \(cdf) \(y, w, eta, phi) {
   cuts <- c(-Inf, cumsum(c(0, phi)), Inf)
   a <- cuts[y] - eta

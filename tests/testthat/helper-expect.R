@@ -8,7 +8,7 @@ skip_without_nvrtc <- function() {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
 }
 
-# Expects that NVRTC compiles a text; `quick` compilation suffices, because the code does not run.
+# Expects that NVRTC compiles a text. The kernel does not run, so `quick` compilation is enough.
 expect_compiles <- \(text, architecture) expect_gt(kernops:::cuda_compile(text, architecture, quick = TRUE), 1000)
 
 # The CUDA source of the kernel for this number of rows, compiled for the GPU of tools/emulate if the emulator runs,
@@ -42,9 +42,9 @@ for_each_backend <- function(body) {
   }
 }
 
-# Expects equality up to rounding. Errors are relative to the largest number expected in the same row or, for
-# differences of larger numbers, to `scale`: one number, one for each row or one for each entry. NaN and Inf must be in
-# the expected places.
+# Expects equality up to rounding. Errors are relative to `scale`, by default the largest expected number of each row. A
+# result that is a difference of larger numbers needs a larger scale. `scale` is a single number, a number for each row
+# or a number for each entry. NaN and Inf must be at the expected positions.
 expect_close <- function(actual, expected, precision = "float64",
                          tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL,
                          scale = row_scale(expected)) {
@@ -62,7 +62,7 @@ expect_close <- function(actual, expected, precision = "float64",
   invisible(actual)
 }
 
-# The largest absolute value of each row, and at least `least`.
+# The largest absolute value of each row, or `least` if all absolute values of the row are smaller.
 row_scale <- \(x, least = 0.01) {
   x <- as.matrix(x)
   x[!is.finite(x)] <- 0
@@ -90,8 +90,8 @@ value_of <- function(formula, ..., precision = "float64") {
   as.vector(op(c(list(u = 1, w = 1), parameters)))
 }
 
-# One test for each line of an alist(): the code of the line stops with an error of this class, and its message is in
-# the snapshots.
+# Creates a test for each line of an alist(). The code of the line must stop with an error of class `class`; the
+# snapshot has the message.
 test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   for (mistake in names(mistakes)) test_that(paste("a mistake is explained:", mistake), {
     for (package in needs) skip_if_not_installed(package)
@@ -101,10 +101,11 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   })
 }
 
-# Replaces expect_no_message() of testthat 3.1.6, which never fails because of a misspelt class, "messsage".
+# Replaces expect_no_message() of testthat 3.1.6, which looks for conditions of the misspelt class "messsage" and hence
+# never fails.
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
 
-# A function of another package with the same task, as an oracle. DESCRIPTION need not name this package.
+# Returns the function `name` of another package, which serves as an oracle. DESCRIPTION need not list this package.
 peer <- function(package, name) {
   skip_if_not(nzchar(system.file(package = package)), sprintf("the package %s is not installed", package))
   getExportedValue(package, name)

@@ -48,8 +48,8 @@ oracle_laplace <- function(K, mean, density) {
   list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
 }
 
-# The log-determinant from an incomplete factorisation that eliminates the last row first. An entry of fill-in is
-# dropped if no conditioning set contains both of its points.
+# The log-determinant from an incomplete factorisation that eliminates the rows from the last to the first. The
+# factorisation drops fill-in between two points that no conditioning set contains together.
 oracle_sparse_logdet <- function(precision, neighbours) {
   known <- diag(nrow(precision)) > 0
   for (i in seq_along(neighbours)) known[c(neighbours[[i]], i), c(neighbours[[i]], i)] <- TRUE

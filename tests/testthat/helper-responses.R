@@ -36,21 +36,21 @@ vecchia_loglik <- function(y, X, K, graph, beta) {
   total
 }
 
-# The fit of gp() to one response, with the parameters in a row of as.data.frame().
+# The fit of gp() to a single response. `row` is the row of this response in as.data.frame() and has the parameters.
 single_fit <- function(y, row, formula, sites, kernel, ..., neighbours = 10) {
   covariance <- kernel(row[[3]], row[[4]]) + nugget(row$nugget.variance)
   gp(formula, cbind(sites, y = y), ~ a + b, covariance, "vecchia", "none", neighbours = neighbours, ...)
 }
 
-# The fit of gp() to one response, with estimated parameters.
+# The fit of gp() to a single response, whose parameters are estimated.
 estimated_fit <- function(y, formula, sites, ...) {
   # suppresses warnings about ranges of weak fields
   suppressWarnings(gp(formula, cbind(sites, y = y), ~ a + b, exponential() + nugget(), "vecchia", neighbours = 10,
                       gain = 1e-9, ...))
 }
 
-# The rows of U with U K U' = I for the same conditional densities; rows and columns are in the order of the
-# observations.
+# The matrix U with U K U' = I for the conditional densities of Vecchia's approximation. The rows and columns of U are
+# in the order of the observations, not in the ordering of the graph.
 vecchia_root <- function(K, graph) {
   n <- nrow(K)
   U <- matrix(0, n, n)

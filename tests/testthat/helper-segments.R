@@ -107,8 +107,8 @@ oracle_weighted <- list(
   sd = \(x, w) sqrt(oracle_weighted$var(x, w))
 )
 
-# Any of these operations for each column of a matrix. The result has one row for each segment, or for each value if
-# `op` is softmax. For a range, the minima of all columns come first, then the maxima.
+# Applies any operation of the tables above to each column of a matrix. The result has one row for each segment, or for
+# each value if `op` is softmax. For a range, the minima of all columns come first, then the maxima.
 oracle_columns <- function(x, op, positions, na.rm = FALSE) {
   x <- as.matrix(x)
   rows <- if (op == "softmax") nrow(x) else length(positions)
@@ -127,11 +127,11 @@ integer64 <- function(low, high) {
 with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)
 with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 
-# Lengths of segments that need every method of reducing a segment, with empty segments among them.
+# Lengths of segments for which the engine uses different methods of reduction, with empty segments among them.
 mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)
 
-# Random input for a test of an operation on segments of these lengths: values `x`, their groups `keys`, and `gaps`,
-# which is x with missing values.
+# Random input for a test of an operation on segments of the given `lengths`: values `x`, their groups `keys`, and
+# `gaps`, which is x with missing values.
 segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing = 6) {
   n <- sum(lengths)
   x <- rnorm(n)
@@ -141,7 +141,7 @@ segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing 
   list(n = n, x = x, keys = keys, gaps = replace(x, sample(n, missing), rep(c(NA, NaN), missing / 2)))
 }
 
-# Runs the tests of these files again with the GPU as backend.
+# Runs the tests of the named files again, with the GPU as backend.
 test_again_on_gpu <- function(files) {
   if (!is.null(cuda_refusal())) return(invisible())
   for (file in files) local({

@@ -1,5 +1,5 @@
-# Calls of each family of functions. R's settings must not change the numbers that a call returns; names and labels may
-# differ.
+# Calls of functions of each part of the package. R's settings may change the names and labels that a call returns, but
+# not its numbers.
 
 settings_data <- function() {
   withr::local_seed(1)

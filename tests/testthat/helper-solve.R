@@ -24,7 +24,7 @@ inverse_of <- function(precond, system) {
   as.matrix(preconditioning(precond, system$space)(system$space$copy(diag(system$n))))
 }
 
-# The log-determinant, from solves that have random probes as their only right-hand sides.
+# The log-determinant, computed from a solve whose right-hand sides are random probes only.
 system_logdet <- function(system, precond = NULL, count = 16, seed = 1, tol = 1e-6) {
   probes <- probe_vectors(system, precond, count, seed)
   fit <- solve_system(system, probes$probes, precond, tol)

@@ -1,4 +1,5 @@
-# Fits of tables, which gp() reads in chunks.
+# Fits of tables, which gp() reads in chunks. gp() divides the locations of a table into cells, so that only the
+# observations of one cell and of a margin around it must be in memory.
 
 # Replaces functions and constants of the package for the duration of a test.
 replaced_locally <- function(..., frame = parent.frame()) {

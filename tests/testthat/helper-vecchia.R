@@ -47,8 +47,8 @@ vecchia_covariances <- function() list(
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
 
-# The sums that set_sums() computes with slopes: for each point, the sums over the point and its neighbours minus the
-# sums over the neighbours alone.
+# The sums that set_sums() computes with derivatives. The term of a point is the value for the point with its
+# neighbours, minus the value for its neighbours alone.
 oracle_sums <- function(K, slopes, neighbours, values) {
   part <- \(s, sign) {
     root <- chol(K[s, s, drop = FALSE])
@@ -68,8 +68,9 @@ oracle_sums <- function(K, slopes, neighbours, values) {
     list(information = oracle_information(K, slopes, neighbours)))
 }
 
-# The rows of oracle_factor() in the layout of set_weights() and set_slopes(): weights and standard deviations of sets
-# with m neighbours, and the derivatives of both. `slopes` is a list of the derivatives of K.
+# The rows of oracle_factor() in the layout of set_weights() and set_slopes(): the weights of m neighbours, the standard
+# deviation of each set, and the derivatives of the weights and of the standard deviations. `slopes` is a list of the
+# derivatives of K.
 oracle_rows <- function(K, slopes, neighbours, m) {
   one <- \(i) {
     near <- neighbours[[i]]
@@ -103,7 +104,7 @@ local_constant <- function(name, value, frame = parent.frame()) {
   set(value)
 }
 
-# The named sums over conditioning sets.
+# The sums over conditioning sets, as a list with names.
 set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
   totals <- kernops:::set_totals(operators, theta, nugget, sets, derivatives, count)
   kernops:::set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)

@@ -94,8 +94,8 @@ test_that("every subset of six dimensions can be reduced", {
   for (dims in subsets(6)) for (op in names(of_slice)) expect_reduced(x, dims, op)
 })
 
-# Sizes below and above the number of values that a SIMD loop processes at once, for every assignment of dimensions to
-# lanes.
+# Sizes below and above the number of values that a SIMD loop processes at once. The lanes of a SIMD register lie along
+# each of the dimensions in turn.
 test_that("long, short, wide and narrow slices agree with R", {
   withr::local_seed(3)
   for (size in list(c(300, 5, 70), c(3, 40000), c(40000, 3), c(33, 600), c(257, 65), c(3, 3, 500), c(2, 500, 3, 40))) {
@@ -233,7 +233,7 @@ test_that("an empty slice has the identity of the operation as its result", {
   expect_identical(axis_reduce(array(0, rep(c(2, 0), 20)), 1:40, "sum"), 0)
 })
 
-test_that("a plan is reused for any values and operation, and may be saved", {
+test_that("a plan may be saved, and used with any values and any operation", {
   file <- withr::local_tempfile()
   saveRDS(axis_plan(c(4, 3, 2), c(1, 3)), file)
   plan <- readRDS(file)

@@ -53,7 +53,7 @@ test_that("arrays that are read in several passes agree with R, for any number o
   }
 })
 
-test_that("formulas keep the order of values on every backend, whether a slice has one chunk or several", {
+test_that("formulas keep the order of values on every backend, also if a slice is reduced in several chunks", {
   withr::local_seed(3)
   last_positive <- seg_op("IfElse(b, b, a)", identity = -7)
   of_slice <- \(x) if (any(x >= 0)) rev(x[x >= 0])[1] else if (length(x)) x[1] else -7

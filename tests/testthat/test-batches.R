@@ -37,7 +37,7 @@ test_that("points of batches may be in columns", {
   for (input in mixed(3)) expect_identical(op(lapply(input, flip), inner_dim = "row"), flip(op(input)))
 })
 
-test_that("a single batch has the result of a matrix, and an input of zero batches has a result of zero batches", {
+test_that("a single batch has the result of a matrix, and the result of zero batches has zero batches", {
   withr::local_seed(20)
   op <- keops_kernel(gaussian(), args)
   input <- list(c(0.5, 1), batches(7, 2, 1), uniform(9, 2), uniform(9))

@@ -13,7 +13,8 @@ tensor_dot <- function(a, b, sum_a, sum_b) {
   array(left %*% right, c(dim(a)[kept_a], dim(b)[kept_b]))
 }
 
-# Expects that the sum over j of a formula of x (Vi) and y (Vj), and its gradients, agree with f(x_i, y_j) in plain R.
+# Expects that the sum over j of a formula of x (Vi) and y (Vj) agrees with the sum of f(x_i, y_j) in plain R, and so do
+# the gradients.
 expect_pairwise <- function(formula, f, x, y, info = formula) {
   value <- \(x, y) t(vapply(seq_len(nrow(x)), \(i) Reduce(`+`, lapply(seq_len(nrow(y)), \(j) f(x[i, ], y[j, ]))),
                             f(x[1, ], y[1, ])))
@@ -42,7 +43,7 @@ test_that("TensorDot contracts any dimensions and permutes the rest", {
   expect_pairwise(sprintf("TensorDot(x, y, %s)", lists), \(a, b) flat(contracted(a, b)), x, y)
   as_in_keops <- gsub("]", ")", gsub("[", "Ind(", lists, fixed = TRUE), fixed = TRUE)
   expect_pairwise(sprintf("TensorDot(x, y, %s)", as_in_keops), \(a, b) flat(contracted(a, b)), x, y)
-  # perm moves dimension n of the product to position perm[n]
+  # `perm` moves dimension n of the product to position perm[n]
   moved <- \(a, b) flat(aperm(contracted(a, b), order(c(4, 3, 2, 0, 1))))
   expect_pairwise(sprintf("TensorDot(x, y, %s, [4,3,2,0,1])", lists), moved, x, y)
 })

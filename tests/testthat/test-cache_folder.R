@@ -37,7 +37,7 @@ test_that("a parent with the sticky bit is trusted, but a cache with the sticky 
   expect_true(cuda_is_trusted(tempdir()))
 })
 
-test_that("links are followed, and the folders that contain links are checked", {
+test_that("links to folders are followed, and the folders that contain the links are checked", {
   skip_on_os("windows")
   folder <- private_folders("real")
   link <- private_folders("links")
@@ -102,7 +102,7 @@ test_that("for any umask, only the user can access the created folder and files"
   }
 })
 
-test_that("a kernel file that others could have written, or a link to such a file, is replaced", {
+test_that("a kernel file that other users could have written, or a link to a kernel file, is replaced", {
   skip_without_nvrtc()
   skip_on_os("windows")
   cache <- local_paths(private_folders("cache"))

@@ -1,4 +1,4 @@
-# The choice of the GPU kernel for a formula (src/cuda/pairs/choose.cpp), which needs no GPU: 200 formulas and sizes.
+# The choice of the GPU kernel for 200 formulas and sizes (src/cuda/pairs/choose.cpp). The tests need no GPU.
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
 gradient <- function(formula, by = "x") sprintf("Grad(%s, %s, %s)", formula, by, if (by == "x") "e" else "c")
@@ -21,7 +21,7 @@ formulas <- c(
   `largest entries` = "Max_Reduction(x - y, 1)"
 )
 
-# One line for each choice: the kernel that is tried first, with one reduction or with several.
+# The text of each choice: the case, the kernel that is tried first for a reduction, and the reason for the choice.
 choices <- function(name, D, b, precision, architecture, rows, columns) {
   declared <- c(g = "g = Pm(1)", s = sprintf("s = Pm(%d)", D), x = sprintf("x = Vi(%d)", D),
                 y = sprintf("y = Vj(%d)", D), b = sprintf("b = Vj(%d)", b), e = sprintf("e = Vi(%d)", b),
@@ -33,14 +33,14 @@ choices <- function(name, D, b, precision, architecture, rows, columns) {
                                     architecture, rows, columns, recipe$words, recipe$reason), "")
 }
 
-test_that("the kernels of 16 formulas, of short to long vectors", {
+test_that("the kernels that are chosen for 16 formulas of short and long vectors", {
   cases <- expand.grid(D = c(3, 24, 64, 300, 1024), precision = c("float32", "float64"), name = names(formulas),
                        stringsAsFactors = FALSE)
   lines <- unlist(Map(choices, cases$name, cases$D, 1, cases$precision, "sm_90", 1e5, 1e5))
   expect_snapshot(writeLines(lines))
 })
 
-test_that("the kernels of several right-hand sides, other GPUs, few rows and few columns", {
+test_that("the kernels that are chosen for several right-hand sides, other GPUs, few rows and few columns", {
   sums <- c("gauss", "gradient of gauss in y", "softmax")
   cases <- rbind(
     expand.grid(name = sums, D = c(3, 64), b = c(10, 50), architecture = "sm_90", rows = 1e5, columns = 1e5),
@@ -63,7 +63,7 @@ test_that("a computation that a kernel cannot run is passed to the next kernel, 
   expect_identical(c(attempt(0L)$parts, attempt(1L)$parts), 1:2)
 })
 
-test_that("sums of long vectors use panels where tiles would repeat the contraction for each batch of entries", {
+test_that("sums of long vectors use panels (cuBLAS) if tiles would repeat the contraction for each batch of entries", {
   mainloop <- function(formula, D, E = D) {
     op <- keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf("b = Vj(%d)", E), "e = Vi(1)"))
     choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(2e4, 2e4))[[1]]$mainloop
@@ -78,7 +78,7 @@ test_that("sums of long vectors use panels where tiles would repeat the contract
   expect_identical(vapply(c(224, 225), \(D) mainloop(columns, D, 64), ""), loops)
 })
 
-test_that("computations within ranges never use the kernels for bulk reductions", {
+test_that("computations within ranges never use panels or lists of nearest columns", {
   for (formula in c("ArgKMin_Reduction(SqDist(x, y), 11, 1)", "Sum_Reduction(Exp(-SqDist(x, y)), 1)")) {
     op <- keops_kernel(formula, c("x = Vi(1000)", "y = Vj(1000)"))
     loop <- \(ranges) choose_kernels(environment(op), typical_gpu("sm_80"), gpu_extent(1e5, 1e5, ranges))[[1]]$mainloop
@@ -87,7 +87,7 @@ test_that("computations within ranges never use the kernels for bulk reductions"
   }
 })
 
-test_that("with few rows, thread blocks compute the columns of a tile if the columns depend on few variables", {
+test_that("with few rows, a thread block computes the values of columns itself if they depend on few variables", {
   choice <- function(n, rows) {
     vars <- paste0("y", seq_len(n))
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", paste0("Exp(-Square(x - ", vars, "))", collapse = " * ")),

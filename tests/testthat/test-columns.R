@@ -1,4 +1,4 @@
-# Passes over tall matrices in pieces of 32,768 rows; the oracle is plain R.
+# Passes over matrices with many rows, in pieces of 32,768 rows. The oracle is plain R.
 
 tall <- function(n, d = 3) {
   withr::with_seed(n, matrix(sample(c(rnorm(50), 0, -0), n * d, TRUE), n, dimnames = list(NULL, letters[seq_len(d)])))

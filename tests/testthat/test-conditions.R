@@ -18,7 +18,7 @@ test_that("messages describe an object without a printable value by its kind", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("only the complete vector of choices selects the first choice", {
+test_that("the vector of all choices selects the first choice, and any other vector is an error", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",

@@ -7,8 +7,8 @@ arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D)
 by_column <- \(x, w) t(t(x) * w)
 
 # Calls body(kernel, D, x, y, w, close) for few and for many points. In some cases, all points are far from the origin,
-# or one point is so far from the others that exponents are not expanded. Weights are positive, or some are 0 or
-# negative.
+# or one point is so far from the others that the squared distances in exponents are not expanded into norms and inner
+# products. Weights are positive, or some weights are 0 or negative.
 for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {
@@ -25,7 +25,7 @@ for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
     }
   }
 }
-# points relative to the first row of x, and their Gaussian kernel
+# Points relative to the first row of x, and the Gaussian kernel of the points.
 near <- \(x, y, w) {
   from_first <- \(z) by_column(z, 1) - rep(x[1, ], each = nrow(z))
   list(x = from_first(x), y = from_first(y), k = exp(-sq_dist(from_first(x), from_first(y), w)))
@@ -75,7 +75,7 @@ test_that("Hessians of weighted distances times vectors are right", {
   }, c(33, 100))
 })
 
-test_that("a weighted difference in a sum may also be an argument of another operation, or have the opposite sign", {
+test_that("a weighted difference in a sum may also occur in another operation, or have the opposite sign", {
   withr::local_seed(2)
   formulas <- list("Exp(-WeightedSqDist(w, x, y)) * Sum(x - y) * (w * (x - y))" =
                      \(w, d) exp(-sum(w * d^2)) * sum(d) * w * d,
@@ -96,7 +96,7 @@ test_that("a weighted difference in a sum may also be an argument of another ope
   }
 })
 
-test_that("a factor that is taken out of a sum may also be an argument of another operation", {
+test_that("a factor that is taken out of a sum may also occur in another operation", {
   withr::local_seed(1)
   x <- points(61, 3)
   y <- points(67, 3)

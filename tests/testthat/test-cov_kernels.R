@@ -53,7 +53,7 @@ test_that("the distance \"great_circle\" is the length of the chord in km", {
   expect_close(covariance_values(exponential(1, 500, distance = "great_circle"), lon_lat, lon_lat), exp(-arc / 500))
 })
 
-test_that("names in a user-defined formula are replaced once, and only whole names are replaced", {
+test_that("each name in a user-defined formula is replaced once, and parts of names are not replaced", {
   withr::local_seed(5)
   a <- points_of(4)
   own <- covariance("s * Exp(-SqDist(x, y) * l.1) + x2 * Exp(-1e-3 * Norm2(x - y))", list(s = 2, l.1 = 3, x2 = 0.5))
@@ -100,7 +100,7 @@ test_that("in products, redundant variances are fixed, and the other variances s
   }
 })
 
-test_that("if a factor of a product is a sum, the ratio of its variances is estimated", {
+test_that("if a factor of a product is a sum, the ratio of the variances of the summands is estimated", {
   withr::local_seed(11)
   d <- data.frame(x = runif(40))
   d$y <- sin(6 * d$x) + rnorm(40, sd = 0.1)

@@ -128,8 +128,8 @@ test_that("correlated intercepts and slopes agree with nlme::lme()", {
   expect_equal(as.numeric(logLik(nested)), as.numeric(logLik(peer)), tolerance = 1e-6)
 })
 
-# The covariance between the data d and e for three correlated coefficients. Their correlation matrix C C' has the
-# canonical partial correlations of three_given().
+# The covariance between the rows of d and of e for three correlated coefficients. The canonical partial correlations of
+# three_given() define the correlation matrix C C' of the coefficients.
 three_coefficients <- function(d, e) {
   C <- rbind(c(1, 0, 0), c(0.3, sqrt(1 - 0.3^2), 0), c(-0.4, 0.6 * sqrt(1 - 0.4^2), sqrt((1 - 0.4^2) * (1 - 0.6^2))))
   S <- tcrossprod(sqrt(c(0.7, 0.3, 0.4)) * C)

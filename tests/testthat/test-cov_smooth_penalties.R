@@ -38,7 +38,7 @@ hills_model <- function(d, e, smooths = hill_smooths) {
        X = do.call(cbind, c(list(rep(1, nrow(e))), lapply(parts, `[[`, "X"))))
 }
 
-# The effective degrees of freedom, without the warning that a variance of 0 or Inf has no standard error.
+# The effective degrees of freedom. The warning that a variance of 0 or Inf has no standard error is suppressed.
 edf_of <- \(fit) suppressWarnings(summary(fit)$edf, classes = "kernops_no_standard_error")
 
 test_that("additive models agree with mgcv::gam()", {
@@ -263,7 +263,7 @@ test_that("a penalty whose variance is estimated as zero is reported", {
   expect_identical(told(gp(y ~ te(x, w, k = 5), transform(hills, y = y + cos(3 * w)), covariance = nugget())), "")
 })
 
-test_that("the smooths of the levels of a factor share their entries, and methods agree", {
+test_that("the smooths of the levels of a factor share their design columns, and the methods agree", {
   covariance <- matern(3/2, 0.5, 0.4) + nugget(0.05)
   formula <- y ~ g + te(x, w, k = 3, by = g) + s(h, k = 4, by = o)
   values <- function(fit) Map(\(leaf, k) {

@@ -10,7 +10,7 @@ test_that("leaves have paths from the root, in the order in which they are writt
   expect_identical(names(kernops:::leaves_of(wave())), "1")
 })
 
-test_that("rows of the parameter table are found by leaf and name", {
+test_that("rows of the parameter table are found by the path of a leaf and the name of a parameter", {
   model <- kernops:::covariance_model(exponential(ard = TRUE) + covariance("s * Exp(-WeightedSqDist(w, x, y))",
                                                                            list(w = c(1, 2), s = 3)) + nugget(), 2)
   rows <- function(path, name) model$parameters$name[kernops:::leaf_rows(model, path, name)]
@@ -36,7 +36,7 @@ test_that("a formula can be written with other names for the points", {
                    gsub("\\by\\b", "b", gsub("\\bx\\b", "a", model$formula)))
 })
 
-test_that("folding visits each leaf once and combines sums and products from the leaves upwards", {
+test_that("a fold visits each leaf of the tree once, and combines results at sums and products from the leaves up", {
   x <- (exponential() + matern()) * wave() + nugget()
   text <- kernops:::fold_covariance(x, function(leaf, path) leaf$label,
                                     function(operation, parts) sprintf("(%s %s %s)", parts[[1]], operation, parts[[2]]))

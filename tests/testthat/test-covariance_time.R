@@ -139,7 +139,8 @@ test_that("the space-time anisotropy is estimated, with an exact gradient", {
   gradient <- likelihood$evaluate(theta)$gradient()
   expect_close(matrix(gradient, 1), central_difference(\(t) likelihood$evaluate(t)$value, theta, h = 2^-8 * 0.05),
                tolerance = 1e-5)
-  # the log-likelihood equals that of a covariance with one range per coordinate, with equal ranges for a and b
+  # The log-likelihood equals the log-likelihood of a covariance with a range for each coordinate, if a and b have the
+  # same range.
   estimated <- gp(z ~ 1, d, ~ a + b + t, matern(5/2, time = 3) + nugget(0.01, fixed = "variance"))
   p <- coef(estimated, "covariance")
   both <- matern(5/2, p[["matern.variance"]], p[["matern.range"]] / c(1, 1, p[["matern.speed"]]))

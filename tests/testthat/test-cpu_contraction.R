@@ -1,4 +1,5 @@
-# Long vectors on the CPU: contractions over the entries are computed for many pairs at a time.
+# Long vectors on the CPU: contractions, which are sums over the entries of two vectors, are computed for many pairs at
+# a time.
 
 sizes <- c(20, 64, 100, 128, 160, 200, 256, 512, 784, 1024)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
@@ -21,7 +22,8 @@ for_each_engine <- function(body, info = NULL) {
   }
 }
 
-# Calls body() for each number of entries. The numbers of rows and columns are no multiples of a strip, panel or tile.
+# Calls body() for each length of vectors. The numbers of rows and columns are not multiples of the sizes of the blocks
+# that the CPU processes at a time (strips, panels and tiles).
 for_each_size <- function(body, D = sizes, offset = 1e4) {
   withr::local_seed(1)
   for (d in D) {
@@ -72,7 +74,7 @@ test_that("gradients of long vectors are right", {
   }, D = c(6, 20, 64, 100, 784))
 })
 
-test_that("sums of a scalar per pair times functions of the row and column vectors are right", {
+test_that("sums of a scalar of the pair times functions of the vectors of its row and column are right", {
   for_each_size(offset = 1e4, \(D, x, y, on_each) {
     u <- runif(107)
     v <- matrix(runif(75 * D), 75)
@@ -103,7 +105,7 @@ test_that("sums of a scalar per pair times functions of the row and column vecto
   }, D = c(8, 33, 100))
 })
 
-test_that("gradients of long vectors are right with ranges and batches, for any splits and threads", {
+test_that("gradients of long vectors are right with ranges and batches, for any numbers of splits and threads", {
   withr::local_seed(6)
   D <- 40
   centred <- \(z) t(t(z) - 1e4)
@@ -134,7 +136,7 @@ test_that("gradients of long vectors are right with ranges and batches, for any 
   }
 })
 
-test_that("inner products, weights and computed vectors are right", {
+test_that("contractions are right for inner products, weighted distances and vectors that the formula computes", {
   for_each_size(\(D, x, y, on_each) {
     w <- runif(D)
     dots <- tcrossprod(x, y)
@@ -218,7 +220,7 @@ test_that("sums with many entries per column, or per row, are right", {
   }
 })
 
-test_that("sums with many entries have the same bits for any number of threads and any splits of columns", {
+test_that("sums with many entries have the same bits for any numbers of threads and of splits of the columns", {
   withr::local_seed(5)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(20)"),
                      backend = "cpu")

@@ -39,7 +39,7 @@ test_that("a kernel subtracts the vectors of a pair once, and applies a factor o
   }
 })
 
-test_that("exponents are expanded if that saves work", {
+test_that("squared distances in exponents are expanded into inner products if the expansion saves operations", {
   expands <- function(formula, D = 3) {
     declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)")
     used <- vapply(c("\\bs\\b", "\\bx\\b", "\\by\\b", "\\bb\\b", "\\be\\b"), grepl, NA, formula)
@@ -63,7 +63,7 @@ test_that("exponents are expanded if that saves work", {
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
-test_that("the weight of a column includes 2^norm if a sum uses the exponential only as a factor", {
+test_that("the weight of a column includes its factor of an expanded exponential if the exponential is only a factor", {
   weighs <- function(formula) {
     declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)", "B = Vj(2)")
     used <- c(TRUE, TRUE, grepl("\\bb\\b", formula), grepl("\\bB\\b", formula))
@@ -77,8 +77,8 @@ test_that("the weight of a column includes 2^norm if a sum uses the exponential 
   expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
 })
 
-# Terms of both signs cancel in a sum, whose rounding error has the size of a term. Terms have about the same size in
-# all rows, so that the largest sum is the scale of the errors, also for rows whose sum is near 0.
+# Terms of both signs cancel in a sum, and the rounding error of the sum has the size of a term. The terms of all rows
+# have about the same size. The largest sum is therefore the scale of the errors, also for rows whose sum is near 0.
 expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))
 }

@@ -182,7 +182,7 @@ test_that("a text that does not compile shows the compiler's whole log", {
 
 catalogue_file <- system.file("cuda", "catalogue.txt", package = "kernops")
 
-test_that("a line of the catalogue expands to all combinations of the sets that the line names", {
+test_that("a line of the catalogue is expanded to all combinations of the elements of the sets that it names", {
   lines <- c("# nothing", "{D} = 1", "{D} = 2", "{F} = Exp({G})", "{F} = x", "{G} = Sin(x)", "{G} = p",
              "x = Vi({D})", "p = Pm(1)", "Sum_Reduction({F}, 1)  # a formula")
   found <- catalogue(withr::local_tempfile(lines = lines))
@@ -213,7 +213,7 @@ test_that("the catalogue contains the kernels of a fit in the plane with a covar
   }
 })
 
-# The kernels of each formula of the catalogue in three dimensions, with the launch configuration that needs most
+# The kernels of each formula of the catalogue in three dimensions, with the launch configuration that needs the most
 # registers.
 largest <- function(single) {
   entries <- catalogue(catalogue_file)

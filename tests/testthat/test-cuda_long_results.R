@@ -3,8 +3,8 @@
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# For exponents f (rows x columns) and weights b: log(exp(f) b), the softmax average, and the sums shifted by max f,
-# with max f as the first column.
+# For a matrix f of exponents (rows x columns) and weights b, computes log(exp(f) b), the softmax average, and the sums
+# of exp(f - max f) b with max f as the first column.
 weighted <- function(f, b) {
   top <- apply(f, 1, max)
   power <- ifelse(f == top, 1, exp(f - top))
@@ -35,7 +35,7 @@ test_that("sums of exponentials with vectors of weights are right", {
   })
 })
 
-test_that("sums of exponentials are shifted by the largest exponent of many columns, wherever it is", {
+test_that("sums of exponentials are shifted by the largest exponent, whichever of many columns has it", {
   withr::local_seed(5)
   b <- matrix(runif(9001 * 17), 9001)
   y <- 3 * points(9001, 40)
@@ -106,11 +106,11 @@ test_that("sums with many weights are right for the other axis, weights of pairs
   })
 })
 
-test_that("all entries of long vectors are reduced, each entry separately", {
+test_that("each entry of a long vector is reduced separately", {
   withr::local_seed(4)
   x <- points(37, 60)
   y <- points(53, 60)
-  y[9, ] <- y[4, ]  # of two equal columns, the first is returned
+  y[9, ] <- y[4, ]  # columns 4 and 9 are equal: the first of them is returned
   z <- sapply(1:60, \(k) outer(x[, k], y[, k]), simplify = "array")
   of <- list(Min = min, Max = max, ArgMin = which.min, ArgMax = which.max, Mean = mean, Var = var, Prod = prod,
              Any = \(v) any(v != 0), All = \(v) all(v != 0), Count = length)

@@ -1,4 +1,4 @@
-# The nearest of many columns: on a GPU, tensor cores select the candidates.
+# The nearest of many columns. On a GPU, tensor cores select candidates, whose exact distances are then compared.
 
 arguments <- \(D) sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
@@ -9,7 +9,8 @@ to_float32 <- \(x) {
   unit <- 2^(floor(log2(abs(x))) - 23)
   round(x / unit) * unit
 }
-# On a GPU, the number of rows suffices for these kernels; only some rows are compared with the oracle.
+# The numbers of rows and columns are large enough for the tensor-core kernels of a GPU. Only some of the rows are
+# compared with the oracle.
 on_gpu <- "cuda" %in% backends() && !emulated()
 rows <- if (on_gpu) 4100 else 530
 columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else ceiling(16500 / D)

@@ -4,7 +4,8 @@ points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# Calls body(kernel, D, x, y, close). The numbers of rows and columns exceed one panel and are no multiples of it.
+# Calls body(kernel, D, x, y, close). There are more rows and columns than in a panel, and their numbers are not
+# multiples of its size.
 for_each_size <- function(body, sizes = list(c(170, 1100), c(700, 520))) {
   withr::local_seed(1)
   for (size in sizes) {
@@ -51,7 +52,7 @@ test_that("sums of exponentials over many points are right", {
   }, list(c(40, 1100), c(130, 1100)))
 })
 
-test_that("pairs of equal points do not make the small sums of other terms inaccurate", {
+test_that("the gradient is accurate if the largest kernel values belong to pairs of equal points", {
   withr::local_seed(1)
   D <- 170
   x <- points(520, D)

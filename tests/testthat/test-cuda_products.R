@@ -59,7 +59,7 @@ test_that("functions of inner products, their gradients and softmax are right", 
   }
 })
 
-test_that("small entries of a vector contribute where the other vector has large entries", {
+test_that("small entries of a vector contribute if the matching entries of the other vector are large", {
   withr::local_seed(4)
   D <- 40
   units <- 10^seq(6, -3, length.out = D)

@@ -1,11 +1,13 @@
-# Long vectors: on a GPU, separate kernels compute contractions over the entries and results with as many entries.
+# Long vectors. On a GPU, separate kernels compute contractions (sums over the entries of two vectors) and results that
+# have as many entries as the vectors.
 
 sizes <- c(11, 15, 16, 17, 33, 50, 100, 513)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 
-# Calls body(kernel, D, x, y, close). The numbers of rows and columns are no multiples of a tile.
+# Calls body(kernel, D, x, y, close). The numbers of rows and columns are not multiples of the size of a tile, the block
+# of pairs that a thread block processes at a time.
 for_each_size <- function(body, D = sizes) {
   withr::local_seed(1)
   for (d in D) {
@@ -23,7 +25,8 @@ test_that("distances and inner products of long vectors are right", {
     b <- rnorm(nrow(y))
     w <- runif(D)
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", vectors(D, "b = Vj(1)"))
-    # weights of both signs cancel: errors are relative to the terms, which have the size of the largest sum
+    # Weights of both signs cancel in the sums. Errors are relative to the terms, which have the size of the largest
+    # sum.
     near <- \(actual, expected) close(actual, expected, scale = max(row_scale(expected)))
     near(gauss(list(x, y, b)), exp(-sq_dist(x, y)) %*% b)
     dot <- kernel("Sum_Reduction(Exp(x | y) * b, 1)", vectors(D, "b = Vj(1)"))
@@ -81,7 +84,7 @@ test_that("sums of long vectors are right", {
   }, D = c(16, 50, 513))
 })
 
-test_that("sums may combine several contractions, other long vectors and vectors of long columns", {
+test_that("a sum may combine several contractions with other long vectors of rows and columns", {
   for_each_size(\(kernel, D, x, y, close) {
     formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
     both <- kernel(formula, vectors(D, "s = Pm(1)"))
@@ -106,8 +109,8 @@ test_that("distances are right for points far from the origin", {
 
 test_that("exponentials of distances and their gradients are right for points far from the origin", {
   withr::local_seed(1)
-  # In float32, a thread holds the accumulators of a gradient up to 256 entries, or half of them up to 448 (compute
-  # capability 9.0). Rows stay in shared memory up to 320 entries.
+  # In float32 on compute capability 9.0, a thread holds all accumulators of a gradient of up to 256 entries, and half
+  # of the accumulators for up to 448 entries. Rows of up to 320 entries stay in shared memory.
   for (D in c(40, 130, 256, 257, 330, 448, 449)) {
     x <- round(256 * points(150, D)) / 256
     y <- round(256 * points(90, D)) / 256
@@ -185,7 +188,7 @@ test_that("exponents that are sums of large numbers are accurate", {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
     x[1, ] <- 0  # this reference point is at known distances from the others
-    for (far in c(2, 4, 4.7, 8)) {  # the largest norm of an expanded exponent is 32; 4.7^2 / log(2) = 31.9
+    for (far in c(2, 4, 4.7, 8)) {  # exponents with norms up to 32 are expanded; 4.7^2 / log(2) = 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
       gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
@@ -281,7 +284,7 @@ test_that("kernels of every reduction compile for GPUs with warp groups", {
   expect_setequal(by_groups, c("Sum", "LogSumExp", "SumSoftMaxWeight", "Max_SumShiftExp", "Max_SumShiftExpWeight"))
 })
 
-test_that("sums are right where shared memory holds long vectors of a block and short vectors of its columns", {
+test_that("sums are right if shared memory holds the long vectors of rows and, in addition, short vectors of columns", {
   withr::local_seed(1)
   p <- matrix(runif(131 * 7), 131)
   q <- matrix(runif(67 * 7), 67)
@@ -295,7 +298,7 @@ test_that("sums are right where shared memory holds long vectors of a block and 
   }, c(200, 310, 320, 410, 448))
 })
 
-test_that("sums are right where long vectors of the columns fill the shared memory", {
+test_that("sums are right if long vectors of the columns fill the shared memory", {
   withr::local_seed(1)
   b <- points(67, 300)
   for_each_size(\(kernel, D, x, y, close) {
@@ -305,7 +308,7 @@ test_that("sums are right where long vectors of the columns fill the shared memo
   }, D = c(6, 8, 9, 16))
 })
 
-test_that("sums of vectors of the columns are right for any length of the vectors", {
+test_that("sums of scalars times vectors of the columns are right for any length of the vectors", {
   withr::local_seed(1)
   x <- points(200, 3)
   y <- points(131, 3)
@@ -334,7 +337,7 @@ test_that("sums of vectors of the columns are right for any length of the vector
   })
 })
 
-# The exponentials of all products of an entry of x and an entry of y, in transposed order.
+# For each pair, the exponentials of the products of each entry of x and each entry of y, as a transposed matrix.
 outer_text <- \(d) sprintf("Sum_Reduction(Exp(TensorDot(x, y, [%d], [%d], [], [], [1, 0])), 1)", d, d)
 
 test_that("values that exceed the registers of a thread are right", {

@@ -58,7 +58,7 @@ test_that("the trend may use functions, settings and constants of the user, as i
   for (trend in list(~ poly(w, 2, raw = T), # nolint: users write T
                      ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
                      ~ I(if (squared) w^2 else w), ~ g + l)) {
-    # without a field (variance 1e-12), predictions equal those of the trend
+    # the field has the variance 1e-12, so that predictions equal the trend
     fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
     # model.frame() warns that it drops the contrasts of the formula, although model.matrix() still uses them
     expected <- suppressWarnings(predict(lm(update(trend, z ~ .), d), d[3:9, ]))

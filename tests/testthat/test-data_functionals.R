@@ -11,8 +11,8 @@ both <- list(ya ~ a, yb ~ b)
 steps <- 2e-3 * c(-3:-1, 1:3)
 weights <- c(-1, 9, -45, 45, -9, 1) / 60 / 2e-3
 
-# Covariances of functionals by finite differences of k(x, y): `of` is 0 for a value, 1 or 2 for a derivative, at each
-# row of u.
+# Covariances of functionals by finite differences of k(x, y): for each row of u, `of` is 0 if the functional is the
+# value, and k if it is the derivative in the coordinate k.
 between <- function(k, u, of, v = u, of_v = of) {
   nodes <- \(u, of) Map(\(row, j) list(u = u[rep(row, if (j) 6 else 1), , drop = FALSE] +
                                          (if (j) outer(steps, seq_len(ncol(u)) == j) else 0),

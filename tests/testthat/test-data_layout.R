@@ -4,7 +4,7 @@ several <- function() {
   kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L), beside = 0L)
 }
 
-test_that("new points of several variables agree with those of each variable in turn", {
+test_that("new points for all variables agree with the new points for each variable in turn", {
   u <- cbind(c(0.1, 0.2, 0.3), c(4, 5, 6))
   points <- list(u = u, x = cbind(`(Intercept)` = c(1, 1, 1), z = 7:9), offset = c(0, 1, 0))
   expanded <- kernops:::expand(several(), points)

@@ -57,7 +57,7 @@ test_that("the log-likelihood of a response in another unit agrees with the dens
   }
 })
 
-test_that("a large constant added to the response loses only the digits that its size requires", {
+test_that("adding a large constant to the response loses only the digits that rounding of the sum loses", {
   new <- plain[1:5, ]
   for (method in c("exact", "vecchia", "iterative")) for (level in c(1e9, -1e12)) {
     far <- transform(plain, y = y + level)

@@ -1,7 +1,7 @@
 # Fits of several variables: cokriging against gstat, estimates, and the methods of fits.
 
 expect_cokriged <- function(ours, theirs, variables, tolerance = 1e-8) {
-  # gstat predicts no variable at a point at which some variable has no neighbours
+  # if a variable has no neighbours at a point, gstat predicts none of the variables at this point
   some <- stats::complete.cases(theirs)
   expect_gt(mean(some), 0.7)
   equal <- function(a, b) expect_equal(a[some], b[some], tolerance = tolerance)
@@ -34,7 +34,7 @@ gstat_lmc <- function(g, ranges, white = "Nug") {
   g
 }
 
-test_that("ordinary, universal and simple cokriging of meuse agree with gstat, for different locations", {
+test_that("ordinary, universal and simple cokriging of meuse agree with gstat, if variables have different locations", {
   home <- data_of_sp("meuse")
   seen <- home$meuse
   new <- rbind(transform(seen[seq(1, 155, by = 8), ], x = x + 31, y = y - 17), seen[c(3, 120), ])
@@ -112,7 +112,7 @@ seen$q[20:25] <- NA
 fit <- gp(cbind(p, q) ~ 1, seen, ~ a + b, lmc(exponential(), nugget()))
 new <- withr::with_seed(92, data.frame(a = runif(5), b = runif(5)))
 
-test_that("with known means, a variable without neighbours is predicted from the others", {
+test_that("with known means, a variable without neighbours is predicted from the other variables", {
   B <- matrix(c(1, 400, 400, 4e5), 2)
   known <- gp(cbind(p, q) ~ 0, seen, ~ a + b, lmc(exponential(range = 0.3), nugget(), sills = list(B, c(0.1, 1e4))),
               estimate = "none", known = list(beta = c(0, 1e4)))
@@ -207,7 +207,7 @@ test_that("a search leaves singular starting matrices, at which derivatives are 
   expect_gte(as.numeric(logLik(alone)), by_hand - 1e-6)
 })
 
-test_that("cross-validation leaves out a single value, or all values of a row", {
+test_that("cross-validation leaves out single values, or all values of a row", {
   cv <- gp_cv(fit)
   expect_equal(cv$observed, as.matrix(seen[c("p", "q")])[cells])
   for (k in c(3, 70)) {

@@ -205,7 +205,7 @@ test_that("distances are great-circle distances if coordinates are longitude and
   expect_identical(near$neighbours, same$neighbours)
 })
 
-test_that("new points and maps of another reference system are refused, of the same one are not", {
+test_that("new points and maps are refused if their reference system differs from that of the data", {
   skip_if_not_installed("sf")
   skip_if_not_installed("terra")
   d <- plain_case()

@@ -12,8 +12,8 @@ fail <- function(kind = NULL, k = 1, times = 1) {
 }
 calls_made <- \() stats::setNames(.C("emulator_calls", integer(length(kinds)))[[1]], kinds)
 
-# Empties the memory pools of all devices: a pool returns its free blocks when an allocation fails. The allocation that
-# fails here has a size that the pool does not hold, which alternates between two sizes.
+# Empties the memory pools of all devices: a pool returns its free blocks when an allocation fails. This function makes
+# an allocation fail whose size no free block of the pool has. Successive calls alternate between two sizes.
 other_size <- c(`500` = 1000, `1000` = 500)
 size <- 500
 empty_pools <- function(full = FALSE) {
@@ -27,7 +27,7 @@ empty_pools <- function(full = FALSE) {
     fail()
   }
 }
-# The number of memory blocks and of events that are held.
+# The numbers of memory blocks and of events that are not yet freed.
 held <- function() {
   empty_pools(full = TRUE)
   .C("emulator_held", integer(2))[[1]]

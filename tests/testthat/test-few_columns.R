@@ -1,4 +1,4 @@
-# Reductions over few columns, or over few rows in i, use the SIMD lanes for the other axis
+# In a reduction over few columns, each SIMD lane holds a row; in a reduction over few rows, each lane holds a column
 # (kernops/cpu/rows_in_lanes.h). The oracle is plain R with the matrix of all pairs.
 
 # Calls body(reduce, close) for each instruction set and precision, where reduce(formula, declared, data) computes a

@@ -13,7 +13,7 @@ vecchia <- \(d, ..., m = 8, formula = z ~ 1) gp(formula, d, ~ a + b, ..., method
 changes <- \(fit) fit$vecchia$changes
 sites_of <- function(count) withr::with_seed(9, data.frame(a = runif(count), b = runif(count), x = 0))
 
-test_that("the reported change of a likelihood is the difference from a fit with twice as many neighbours", {
+test_that("the reported change of the log-likelihood is the difference from a fit with twice as many neighbours", {
   d <- plane(500)
   for (formula in c(z ~ 0, z ~ 1, z ~ x)) {
     one <- \(m) vecchia(d, field, m = m, estimate = "none", formula = formula)
@@ -104,7 +104,7 @@ test_that("a warning reports that the default number of neighbours is too small 
   fit$how$control["neighbours"] <- list(NULL)
   expect_silent(kernops:::warn_about_neighbours(fit))
   fit$vecchia$changes[] <- c(1e-9, 1e-9, 1e-9, 0.5)
-  fit$parts$y <- fit$data$y <- numeric(3e4) # pretends this number of observations
+  fit$parts$y <- fit$data$y <- numeric(3e4) # the check uses only the number of observations
   expect_warning(kernops:::warn_about_neighbours(fit), "by 3 neighbours is poor: standard errors change by 50 %",
                  class = "kernops_neighbours")
   fit$vecchia$changes[] <- 1e-9
@@ -201,7 +201,8 @@ test_that("predictions are conditioned on values of the field if noisy observati
   tolerant <- fit(neighbour_tol = 1)
   expect_null(tolerant$vecchia$field)
   expect_true(all(off(latent) < c(0.4, 0.6) * off(tolerant)))
-  # observations without noise, or too many observations for cells, remain the base points
+  # predictions are conditioned on the observations if they have no noise, or if there are too many for prediction by
+  # cells
   expect_null(vecchia(d, matern(5/2, 1, 0.4), m = 30, estimate = "none", formula = z ~ 0,
                       known = list(noise = rep(c(0, 0.5), 750)))$vecchia$field)
   local_value("most_latent", 1000)
@@ -223,7 +224,7 @@ test_that("values of the field are used only if their predictions change less wi
   expect_null(poor$vecchia$field)
 })
 
-test_that("sites between observations have the trend at their coordinates, and other covariates of the nearest point", {
+test_that("sites between observations have their own trend in coordinates, and other covariates of the nearest point", {
   data <- withr::with_seed(1, data.frame(a = runif(100), b = runif(100), w = rnorm(100), z = rnorm(100)))
   fit <- gp(z ~ a + I(a * b) + w + poly(b, 2), data, ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
   sites <- kernops:::certified_sites(fit, 40)
@@ -232,7 +233,7 @@ test_that("sites between observations have the trend at their coordinates, and o
   expect_equal(unname(sites$x[, "I(a * b)"]), u[, 1] * u[, 2])
   expect_equal(unname(sites$x[, 5:6]), unname(predict(poly(data$b, 2), u[, 2])[, 1:2]), tolerance = 1e-6)
   nearest <- apply(u, 1, \(at) which.min((data$a - at[[1]])^2 + (data$b - at[[2]])^2))
-  near <- abs(sites$x[, "w"] - data$w[nearest]) < 1e-12 # false for ties between two observations
+  near <- abs(sites$x[, "w"] - data$w[nearest]) < 1e-12 # FALSE if two observations are equally near
   expect_gt(mean(near), 0.45)
   few <- gp(z ~ a, data[1:10, ], ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
   expect_true(all(kernops:::certified_sites(few, 6)$x[, "a"] %in% data$a[1:10]))

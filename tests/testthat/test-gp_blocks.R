@@ -1,4 +1,5 @@
-# Fits of tables that are read in chunks, against fits in memory.
+# Fits of tables that are read in chunks, against fits in memory. A table is divided into cells: boxes of locations
+# whose observations are processed together.
 
 test_that("a fit of a table of one cell has the estimates of a fit in memory", {
   d <- table_data(800)

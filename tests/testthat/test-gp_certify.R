@@ -5,7 +5,7 @@ correlation_of <- \(h, nu) switch(as.character(nu),
   "2.5" = (1 + sqrt(5) * h + 5 * h^2 / 3) * exp(-sqrt(5) * h)
 )
 
-# Locations in a design, and values: a Matern field of variance 1 and range r, plus noise and a slope.
+# Locations in a design, and values: a Matern field of variance 1 and range r, plus noise and a linear trend.
 simulated <- function(n, nu, noise, r = 0.2, design = "random", seed = 1) {
   withr::local_seed(seed)
   u <- switch(design,

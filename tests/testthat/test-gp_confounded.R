@@ -9,7 +9,7 @@ test_that("summary() names a smooth of a coordinate and a field along this coord
   fit <- gp(z ~ 1, d, ~ x, matern(5/2, 1, 0.5) + smooth_effect(~ s(x), 2) + smooth_effect(~ s(w), 1) +
               random_effect(~ 1 | g, 0.1) + nugget(0.1), estimate = "none")
   table <- kernops:::confounded_terms(fit, worst = 2)
-  # the expected correlation, from the covariance matrices of prediction errors after centring
+  # the expected correlation, computed from the centred covariance matrices of prediction errors
   rows <- unique(round(seq(1, n, length.out = 50)))
   centre <- diag(50) - 1 / 50
   variation <- \(terms) sum(diag(centre %*% predict(fit, d[rows, ], terms = terms, cov = TRUE)$cov %*% centre))

@@ -5,7 +5,7 @@ paddock <- withr::with_seed(73, {
   transform(d, z = z + rnorm(5)[match(g, letters)], k = rpois(120, exp(z / 2)))
 })
 
-test_that("a clock counts the time of a part without the parts nested in it", {
+test_that("a clock counts the time of a part, minus the time of the parts nested in it", {
   wait <- \(seconds) Sys.sleep(seconds)
   clock <- kernops:::new_clock()
   timed <- kernops:::timed
@@ -18,7 +18,7 @@ test_that("a clock counts the time of a part without the parts nested in it", {
     })
     timed("trend", wait(0.05))
   })
-  wait(0.3) # a time that the clock does not count
+  wait(0.3) # the clock does not count this time
   table <- kernops:::cost_table(clock)
   expect_identical(row.names(table), c("field", "effects and smooths", "trend", "search and the rest"))
   expect_identical(table$calls, c(1, 1, 2, 1))

@@ -1,4 +1,5 @@
-# Package DHARMa reads fits of gp() as fits of lm() and glm(), whose distributions agree with fits without a field.
+# Package DHARMa reads fits of gp() in the way in which it reads fits of lm() and glm(). Without a field, the
+# distributions of both kinds of fits agree.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(60), w = rnorm(60), n = rep(c(4, 7), 30))

@@ -94,7 +94,7 @@ test_that("fits of negative binomial counts of a million estimate the overdisper
   gamma <- withr::with_seed(1, rgamma(300, 200) / 200)
   over <- of(transform(d, count = withr::with_seed(2, rpois(300, count * gamma))))
   expect_equal(over$dispersion[["theta"]], 200, tolerance = 0.35)
-  # the log density is finite and exact where the probability rounds to 0 or 1
+  # the log density is finite and exact if the probability rounds to 0 or 1
   family <- negative_binomial()
   expect_silent(far <- kernops:::density_terms(family, 5, 1, c(-800, 800), c(theta = 2))$value)
   constant <- lgamma(7) - lgamma(2) - lgamma(6)

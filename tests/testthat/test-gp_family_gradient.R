@@ -75,7 +75,7 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
   })
 }
 
-for (name in names(oracle_families())) test_that(paste("gradients given all neighbours are the dense ones:", name), {
+for (name in names(oracle_families())) test_that(paste("gradients with all neighbours are dense gradients:", name), {
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
   sample <- d[1:36, ]

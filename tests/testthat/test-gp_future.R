@@ -1,6 +1,6 @@
 # Cross-validation and searches from several starts give the same results under any future::plan().
 
-# Calls body() under each plan: two processes of this machine, and two processes that are reached as hosts of a cluster.
+# Calls body() under each plan: a plan with two processes of this machine, and a cluster plan with two processes.
 under_plans <- function(body) {
   skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
@@ -101,7 +101,7 @@ test_that("predictions from near observations are distributed over other process
   expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))
 })
 
-test_that("sums are computed in this process if they are short, or if this process has as many cores as the others", {
+test_that("sums are computed in this process if they are short, or if it has as many cores as the other processes", {
   expect_false(kernops:::worth_sharing(1e7, 30)) # there are no other processes
   under_plans(function(plan) {
     expect_false(kernops:::worth_sharing(1e4, 30), info = plan)
@@ -132,7 +132,7 @@ test_that("if a process dies, kernops raises an error, and R stays usable", {
   # the process dies during its computation
   future::plan("multisession", workers = 2)
   expect_dead(kernops:::lapply_future(1:3, kill))
-  expect_dead(gp_cv(fit, folds = 4)) # the process is still dead
+  expect_dead(gp_cv(fit, folds = 4)) # the plan still contains the dead process
   future::plan("sequential")
   future::plan("multisession", workers = 2)
   expect_equal(gp_cv(fit, folds = 4), sequential)

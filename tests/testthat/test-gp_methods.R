@@ -14,7 +14,7 @@ test_that("a fit leaves R's random numbers unchanged", {
   expect_identical(.Random.seed, before)
 })
 
-test_that("the control settings may be a list", {
+test_that("`control` may be a list", {
   withr::local_seed(24)
   d <- smooth_case(30)
   by_list <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none", method = "iterative", control = list(probes = 4))

@@ -125,8 +125,8 @@ test_that("choosing points in several regions in parallel gives the order of a s
   }
 })
 
-# All threads together divide the upper nodes of a tree, in pieces of about 16,000 points, and large nodes by counts of
-# values.
+# All threads together divide an upper node of a tree, in pieces of about 16,000 points. The median of a large node is
+# found from counts of its values.
 test_that("trees of many points give the nearest points of all pairs, with any number of threads", {
   withr::local_seed(3)
   n <- 4e4

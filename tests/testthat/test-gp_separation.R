@@ -32,7 +32,7 @@ test_that("a warning of separation by the trend names the covariates", {
   expect_warning(without_field(k ~ x, binomial(), factor_response(complete)), "`x`", class = "kernops_separation")
 })
 
-test_that("a group without counts gives a warning", {
+test_that("a group whose counts are all zero gives a warning", {
   none <- transform(d, count = ifelse(g == "b", 0, count))
   for (family in list(poisson(), negative_binomial(2))) {
     expect_warning(without_field(count ~ w + g, family, none), "`gb`.*rates are 0", class = "kernops_separation")

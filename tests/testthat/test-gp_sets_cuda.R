@@ -23,8 +23,8 @@ slopes_by <- \(backend, model, neighbours, u = points$u, noise = points$noise, p
   kernops:::set_slopes(kernops:::set_operators(model, backend, precision), model$parameters$value, u, noise, neighbours)
 }
 tolerances <- c(float64 = 1e-10, float32 = 1e-5)
-# The scale of the error of each sum. Sums of products of two columns may cancel, so that their scale is that of the
-# sums of squares.
+# The scale of the error of each sum. The terms of sums of products of two columns may cancel. The scale of these sums
+# is that of the sums of squares of the columns.
 size_of <- \(x) {
   if (length(dim(x)) == 3) return(array(apply(x, 3, size_of), dim(x)))
   if (is.matrix(x)) sqrt(outer(abs(diag(x)), abs(diag(x)))) else abs(x)
@@ -103,7 +103,7 @@ test_that("sums with every covariance agree with the CPU", {
   }
 })
 
-test_that("sums agree with the CPU for other numbers of parameters, columns and dimensions, and for the last points", {
+test_that("sums agree with the CPU for other numbers of parameters, columns, dimensions and points", {
   skip_without_gpu()
   sets <- near(9)$matrix
   seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
@@ -124,7 +124,7 @@ test_that("sums agree with the CPU for other numbers of parameters, columns and 
   }
 })
 
-test_that("rows with every covariance and their derivatives agree with the CPU", {
+test_that("rows of sparse factors, and their derivatives, agree with the CPU for every covariance", {
   skip_without_gpu()
   sets <- near(9)$matrix
   seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
@@ -187,7 +187,7 @@ test_that("the GPU computes sets whose matrices exceed the shared memory of a bl
   u <- withr::with_seed(1, matrix(runif(2 * n), n))
   values <- withr::with_seed(2, cbind(rnorm(n), 1))
   noise <- rep(1, n)
-  # the second size exceeds the shared memory in float32, too; the first sets have few neighbours
+  # matrices of the second size exceed the shared memory in float32, too; the first sets have few neighbours
   for (m in c(230, 400)) {
     sets <- matrix(pmax(0L, outer(seq_len(m), seq_len(n), \(k, i) i - k)), m)
     weights <- weights_by("cpu", model, sets, u, noise)
@@ -235,7 +235,7 @@ test_that("points and neighbours that exceed the GPU memory are copied in batche
       kernops:::set_weights_at(operators$values, model$parameters$value, points, u[last, ], sets[, last] %/% 2L)
     )
   }
-  # the points take 96 kB, or half of this size in float32: memory of 270 kB holds the points, memory of 80 kB does not
+  # the points take 96 kB in float64 and 48 kB in float32: they fit into a memory of 270 kB, but not into 80 kB
   for (precision in names(tolerances)) for (kilobytes in c(270, 80)) {
     expect_identical(results(kilobytes, precision), results(Inf, precision), info = paste(precision, kilobytes))
   }

@@ -35,7 +35,7 @@ test_that("the gradient agrees with finite differences, by each method", {
     for (k in 1:3) {
       step <- replace(numeric(3), k, 1e-5)
       slope <- (by_bessel(log(theta + step)) - by_bessel(log(theta - step))) / 2e-5
-      # by the envelope theorem, this is also the derivative of the likelihood profiled over the mean
+      # by the envelope theorem, this derivative is also that of the likelihood profiled over the mean
       expect_equal(ours[[k]], slope, tolerance = 1e-4)
     }
   }

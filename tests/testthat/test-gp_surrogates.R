@@ -1,5 +1,5 @@
-# Surrogate models that covariances can express: an autoregressive model of two computer codes (Kennedy and O'Hagan
-# 2000).
+# Surrogate models that can be written as covariances, such as an autoregressive model of two computer codes (Kennedy
+# and O'Hagan 2000).
 
 test_that("an accurate code is modelled as a multiple of the cheap code plus a field", {
   d <- rbind(data.frame(x = seq(0, 1, 0.1), z = 0), data.frame(x = c(0, 0.4, 0.6, 1), z = 1))

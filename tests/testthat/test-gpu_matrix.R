@@ -158,8 +158,8 @@ test_that("linear systems are solved on the GPU", {
   expect_error(solve_on("cpu", gpu_matrix), class = "kernops_input_error")
 })
 
-# The GPU modifies vectors in place. On the host, a test replaces each vector by an environment, which can be modified
-# in place.
+# Operations on a GPU modify vectors in place. To test this on the host, each vector is an environment, which operations
+# can modify in place.
 box <- \(value) structure(list2env(list(value = value), parent = emptyenv()), class = "box")
 registerS3method("dim", "box", \(x) dim(x$value))
 registerS3method("[", "box", \(x, i, j, drop) box(x$value[, j, drop = FALSE]))

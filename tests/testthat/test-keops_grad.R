@@ -68,7 +68,7 @@ for (case in differentiable) for (axis in 0:1) {
   })
 }
 
-test_that("the gradient of an extremum goes to the first of several equal values", {
+test_that("the gradient of an extremum belongs to the first of several equal values", {
   op <- keops_kernel("Max_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
   expect_identical(keops_grad(op, 2)(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))
   expect_identical(keops_grad(op, "y")(list(x = 1, y = c(1, 5, 5), eta = 3)), cbind(c(0, 3, 0)))

@@ -55,7 +55,7 @@ test_that("an operator does not change its arguments", {
   expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
 })
 
-test_that("every operation reads a matrix that is given for a parameter as this matrix", {
+test_that("a parameter may be given as a matrix, for every operation that reads the parameter as a matrix", {
   withr::local_seed(12)
   A <- uniform(3, 2)
   B <- uniform(2, 4)

@@ -90,7 +90,7 @@ test_that("changing a parameter compiles nothing and retains no memory", {
   expect_identical(kernops_cache_info()$files, compiled)
 })
 
-test_that("an operator prints itself and tells what it is made of", {
+test_that("an operator can be printed, and a call without arguments returns its formula and settings", {
   withr::local_options(kernops.backend = "auto")
   args <- c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)")
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * y, 1)", args, sum_scheme = "kahan_scheme")
@@ -134,7 +134,7 @@ test_mistakes("kernops_input_error", alist(
   `unknown precision` = dot(precision = "float8")
 ))
 
-test_that("quotients near a jump are rounded as in R, whichever axis the divisor has", {
+test_that("Floor, Step and comparisons of quotients x / y agree with R at their jumps", {
   x <- as.double(1:200)
   each <- list("Floor(x / y)" = outer(x, x, `%/%`), "Step(x / y - 1)" = outer(x, x, `>=`) + 0,
                "x / y == 1" = diag(200), "IfElse(x / y - 1, 1, 0)" = outer(x, x, `>=`) + 0)

@@ -1,7 +1,8 @@
 # Inputs of 16 bits: the oracle rounds the inputs in plain R and computes in double precision.
 
-# The nearest number with 8 significant bits; ties are rounded to even. The fraction of a double has 52 bits, and 45 of
-# these bits are dropped: all of bytes 1 to 5 and 5 bits of byte 6. A carry increments the exponent.
+# The nearest number with 8 significant bits; ties are rounded to even. The fraction of a double has 52 bits. The
+# function drops 45 of these bits: all bits of the bytes 1 to 5 and five bits of byte 6. A carry increments the
+# exponent.
 as_bfloat16 <- function(x) {
   bytes <- matrix(as.integer(writeBin(as.vector(x), raw(), size = 8, endian = "little")), 8)
   low <- colSums(bytes[1:6, , drop = FALSE] * 256^(0:5))

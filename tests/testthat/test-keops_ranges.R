@@ -91,7 +91,8 @@ test_that("second derivatives use only the pairs of the ranges", {
   expect_true(all(expected[colSums(there) == 0, ] == 0))
 })
 
-# One cluster contains most of the points of an axis; for some rows, the columns fill many tiles or are split.
+# Sizes of clusters: one cluster contains most of the points of an axis. For some rows, the columns of the ranges fill
+# many tiles, or are split into parts.
 uneven <- list(list(c(1, 3, 2996), c(1, 20, 29979)), list(c(1, 1, 3), c(1e5, 7, 1e5)),
                list(c(900, 50, 50), c(900, 1, 99)))
 clusters_of <- \(sizes) cbind(cumsum(sizes) - sizes + 1, cumsum(sizes))

@@ -1,4 +1,5 @@
-# The likelihood of a table, computed cell by cell. Oracles: dense matrices in plain R for all neighbours, searches
+# The likelihood of a table, computed cell by cell; a cell is a box of locations, and its halo has the observations
+# around it that its points may have as neighbours. Oracles: dense matrices in plain R for all neighbours, searches
 # through all points, and fits in memory with the same ordering.
 
 # -2 log-likelihood by generalised least squares.

@@ -141,7 +141,7 @@ test_that("fit, prediction and leave-one-out need little more memory than one n 
   n <- 4700 # two such matrices exceed the memory of the process
   script <- bquote({
     .libPaths(.(.libPaths()))
-    options(kernops.threads = 2) # each thread has separate tiles
+    options(kernops.threads = 2) # each thread allocates tiles
     kilobytes <- function() gsub("[^0-9]", "", grep("VmHWM", readLines("/proc/self/status"), value = TRUE))
     peak <- function() as.numeric(kilobytes()) * 1024
     d <- data.frame(a = (1:.(n) * 0.754877666) %% 1, b = (1:.(n) * 0.569840296) %% 1)

@@ -1,4 +1,4 @@
-# Densities of families and their derivatives, against plain R at each response, and against differences of high order.
+# Densities of families and their derivatives. Oracles: plain R at each response, and finite differences of high order.
 
 cases <- oracle_densities()
 labels <- density_labels(cases)
@@ -68,7 +68,7 @@ for (k in seq_along(cases)) test_that(paste("the density is exact far from the r
   }
 })
 
-test_that("densities of counts of 1e9 lose no digits", {
+test_that("log densities of counts of 1e9 lose no digits", {
   eta <- log(1e9) + c(-1e-4, 0, 1e-5)
   log_density <- \(family, y, w, eta, phi = numeric()) kernops:::density_terms(family, y, w, eta, phi)$value
   expect_equal(log_density(kernops:::as_family(poisson()), 1e9, 1, eta), dpois(1e9, exp(eta), log = TRUE),

@@ -58,7 +58,7 @@ test_that("with a preconditioner of full rank, the likelihood has no Monte Carlo
   }
 })
 
-test_that("the solver tolerance of the search causes a smaller error of the gradient than the probes", {
+test_that("the solver tolerance of the search changes the gradient less than the random probes do", {
   fit <- fitted_by("exact")
   gradient <- function(seed, tol) {
     how <- list(reml = FALSE, precision = "float64", backend = "cpu",
@@ -184,7 +184,8 @@ test_that("derivatives along a ridge agree with the exact method, with few probe
   for (d in 1:3) {
     u <- matrix(runif(400 * d), 400, dimnames = list(NULL, letters[seq_len(d)]))
     data <- data.frame(u, z = sin(3 * rowSums(u)) + rnorm(400, sd = 0.3))
-    # variance and range are far above their estimates: along 3 log(range) = log(variance), only the curvature changes
+    # The variance and the range are far above their estimates. If log(variance) changes by three times the change of
+    # log(range), variance / range^3 is constant, and only the curvature of the covariance at distance 0 changes.
     covariance <- matern(3/2, 1e4, 20) + nugget(0.1)
     along <- function(method) {
       fit <- gp(z ~ 1, data, reformulate(letters[seq_len(d)]), covariance, method, "none",

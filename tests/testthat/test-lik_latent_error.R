@@ -42,11 +42,11 @@ test_that("the log-determinant plus its estimated error agrees with dense algebr
 })
 
 test_that("quadratic forms of the matrix logarithm agree with dense algebra", {
-  # all pairs are in the pattern, so that the factor is exact
+  # the sparsity pattern contains all pairs, so that the factor is exact
   full <- cells_case(wide = 499)
   expect_equal(full$system$logdet(full$W), full$logdet, tolerance = 1e-12)
   expect_lt(abs(full$system$error()$logdet), 1e-9)
-  # tr log A = log det H - log det L L'; unit vectors as probes give the trace
+  # tr log A = log det H - log det L L'; with unit vectors as probes, the estimate of the trace is exact
   case <- cells_case(n = 60, side = 2, m = 5)
   logdet <- case$system$logdet(case$W)
   forms <- case$system$posterior$log_forms(diag(nrow(case$H)))

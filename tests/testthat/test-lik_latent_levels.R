@@ -18,7 +18,8 @@ counts_at <- function(covariance = field() + levels_of(), data = places, neighbo
   gp(y ~ z, data, ~ a + b, covariance, method = "vecchia", family = poisson(), neighbours = neighbours, ...)
 }
 
-# Makes the precision of effects too large for a factor; `basis` directions of the determinant are exact.
+# Makes gp() treat the precision of effects as too large for a factor. In `basis` directions, the log-determinant is
+# computed without a Monte Carlo error.
 local_iteration <- function(basis = Inf, frame = parent.frame()) {
   local_constant("most_products", 1, frame)
   local_constant("level_basis", basis, frame)
@@ -84,7 +85,7 @@ test_that("with random signs, the likelihood is within its error, and the gradie
   expect_match(paste(capture.output(print(summary(fit))), collapse = " "), "Monte Carlo error of the log-likelihood")
   fit$how$control$neighbours <- 6L
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
-  likelihood$evaluate(fit$outer_theta) # stores the reference
+  likelihood$evaluate(fit$outer_theta) # stores these parameters as the reference of the control variate
   theta <- 1.05 * fit$outer_theta
   along <- cos(seq_along(theta))
   slope <- central_difference(\(t) likelihood$evaluate(theta + t * along)$value, 0, 1e-4)
@@ -150,7 +151,7 @@ test_that("estimates agree with those by the sparse factor", {
   expect_lt(abs(fits$iteration$loglik - fits$factor$loglik), 4 * sqrt(sum(errors^2)))
 })
 
-test_that("a reference is replaced if a new one reduces the error; an indefinite Schur complement makes no reference", {
+test_that("the control variate gets a new reference if this reduces the error, but not from an indefinite matrix", {
   kept <- list2env(list(error = 0.2, least = 0.05))
   expect_true(kernops:::reference_moved(kept))
   kept$least <- 0.19

@@ -81,7 +81,7 @@ test_that("kriging and leave-one-out agree with one row per observation", {
   expect_identical(c(nobs(fit), df.residual(fit)), c(120L, 118L))
 })
 
-test_that("an estimate equals that for observations at slightly different locations", {
+test_that("estimates equal the estimates for observations at slightly different locations", {
   withr::local_seed(4)
   d <- replicated()
   apart <- d

@@ -1,7 +1,7 @@
-# Gradients of masked values, and gradients of distances at zero: the product of a zero and an infinite derivative must
-# be zero.
+# Gradients of masked values, and gradients of distances at zero. In both cases, the product of a zero and an infinite
+# derivative must be zero.
 
-# An operator with a single term: f(x), inserted into a template that selects by m.
+# An operator with a single term: the formula f(x) is inserted into a template that selects f(x) by the mask m.
 masked_operator <- function(kernel, f, template) {
   formula <- sprintf("Sum_Reduction((%s) * w, 1)", sprintf(template, f))
   kernel(formula, c("x = Vi(1)", if (grepl("\\bm\\b", formula)) "m = Vi(1)", "w = Vj(1)"))
@@ -35,7 +35,7 @@ singular <- list(
   "Sum(MatMult(Concat(Inv(x), x), Concat(x, Log(x)), 2))" = c(0, 0.5)
 )
 
-# Derivatives are graphs of operations that all backends have, so that the CPU suffices for these many cases.
+# Derivatives consist of operations that other tests compare on all backends. These many cases run on the CPU only.
 for (f in names(singular)) test_that(paste("the derivatives of a masked value are those of the selected branch:", f), {
   place <- singular[[f]]
   for (precision in c("float64", "float32")) {

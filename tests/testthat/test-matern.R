@@ -18,7 +18,7 @@ test_that("Matern correlations of any smoothness, and their derivatives, agree w
   for (nu in c(1.7, 7.3, 15.8, 16.2, 30, 37.5, 50, 99, 101, 160, 2000)) {
     value <- matern_by_mixture(nu, distances)
     slope <- slope_by_mixture(nu, distances)
-    by_order <- 2 / nu^2 # the size of the correction
+    by_order <- 2 / nu^2 # the size of the first neglected correction
     curve <- \(nu) matern_by_mixture(nu, distances)
     order_slope <- (8 * (curve(nu * 1.01) - curve(nu * 0.99)) - (curve(nu * 1.02) - curve(nu * 0.98))) / (0.12 * nu)
     for_each_backend(function(kernel, precision) {

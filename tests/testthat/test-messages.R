@@ -1,4 +1,4 @@
-# Messages of the C++ core that no other test shows. tools/lint reports messages that occur in no test or snapshot.
+# Messages of the C++ code that no other test shows. tools/lint reports messages that occur in no test or snapshot.
 
 test_that("mistakes in formulas are described", {
   compile <- function(formula, args = c("x = Vi(2)", "y = Vj(2)")) keops_kernel(formula, args)
@@ -46,8 +46,8 @@ test_that("messages about GPUs are shown", {
                class = "kernops_input_error")
 })
 
-# No exported function can cause these errors, which protect the C++ core against mistakes in R code.
-test_that("the border checks the shapes of arguments from R", {
+# No exported function can cause these errors. They protect the C++ code against mistakes in the R code of the package.
+test_that("the border between R and C++ checks the shapes of arguments", {
   one <- matrix(1)
   near <- matrix(c(0L, 1L), 1)
   settings <- run_settings()
@@ -75,7 +75,7 @@ test_that("the border checks the shapes of arguments from R", {
   })
 })
 
-test_that("the border checks factors and posteriors", {
+test_that("the border between R and C++ checks factors and posteriors", {
   near <- matrix(c(0L, 1L), 1)
   held <- posterior_hold(near, 1L)
   inverse <- sparse_columns(near)

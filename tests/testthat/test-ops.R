@@ -4,7 +4,7 @@
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
                   "Divergence", "Laplacian", "TraceOperator", "AdjointOperator")
 
-# Sums whose terms cancel: rounding errors have the size of the terms, which the largest row sum estimates.
+# Sums whose terms cancel. Rounding errors have the size of the terms, and the largest row sum estimates this size.
 cancels <- "DiagSqDist"
 
 # Operations that take microseconds per pair on the CPU, and hence are tested with fewer pairs.
@@ -59,9 +59,10 @@ for (name in names(oracle_ops)) {
   })
 }
 
-# Derivatives of derivatives are graphs of the operations above, which all backends have, so that the CPU suffices.
+# Second derivatives consist of the operations above, which all backends have. These tests therefore run on the CPU
+# only.
 for (name in names(oracle_ops)) if (length(oracle_ops[[name]]$domains)) {
-  test_that(paste(name, "has second derivatives, and derivatives in formulas that agree with each other"), {
+  test_that(paste(name, "has second derivatives, and the derivatives within formulas agree"), {
     withr::local_seed(sum(utf8ToInt(name)))
     case <- random_case(name, 2, 3, 1)
     var <- names(case$input)[[1]]
@@ -140,7 +141,8 @@ test_that("operations at special points have the values that the help page promi
   }
 })
 
-# A NaN in any argument gives NaN, except in these operations, which select entries or pad entries with zeros.
+# A NaN in any argument of an operation gives NaN. The exceptions are these operations, which select entries or pad
+# vectors with zeros.
 keeps_numbers <- c("IsNaN", "IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex",
                    "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")
@@ -158,7 +160,7 @@ nan_apart <- list(
   AdjointOperator = list("AdjointOperator(3 * a, a, a)", a = 1:2)
 )
 
-# A case of sizes 2: the formula, the input, and value(input) in plain R.
+# A case with vectors of two entries: the formula, the input, and value(input) in plain R.
 nan_case <- function(name) {
   if (name %in% names(nan_apart)) return(list(formula = nan_apart[[name]][[1]], input = nan_apart[[name]][-1]))
   op <- oracle_ops[[name]]

@@ -10,7 +10,7 @@ test_that("the table of operations describes each operation in one row", {
   expect_gt(nrow(ops), 80)
 })
 
-test_that("an operation has several rows only if its sizes select between formulas", {
+test_that("an operation has several rows in the table only if the sizes of its arguments select the formula", {
   expect_setequal(ops$name[duplicated(ops$name)], c("Scalprod", "SqDist", "WeightedSqNorm", "BSpline"))
 })
 

@@ -92,8 +92,7 @@ for (precision in c("float64", "float32")) {
   })
 }
 
-# Arguments of all signs and sizes; orders of Bessel functions are limited to those that need no loop of millions of
-# steps.
+# Arguments of all signs and sizes. The orders of Bessel functions are so small that no loop has millions of steps.
 test_that("instruction sets agree within 2 units of the last place in every operation on numbers", {
   withr::local_seed(3)
   ops <- subset(keops_ops(), group %in% c("arithmetic", "elementwise", "special functions"))

@@ -1,4 +1,4 @@
-# Predictions of fits of tables from the nearest observations, against fits in memory whose points have the same
+# Predictions from the nearest observations of a table. The oracle is a fit in memory whose points have the same
 # neighbours.
 
 # Points among, near and far from the observations; some points are missing.
@@ -32,7 +32,7 @@ test_that("predictions agree with predictions from all observations, also in gap
   }
 })
 
-test_that("the nearest neighbours of points are found beyond the halo of the cell", {
+test_that("the nearest neighbours are found even outside the halo, the margin of a cell that is in memory", {
   small_cells(heads = 150)
   d <- table_data(3000)
   d <- d[!(d$x > 0.2 & d$x < 0.9 & d$y < 0.8), ]

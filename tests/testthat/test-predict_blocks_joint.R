@@ -1,7 +1,7 @@
 # Joint distributions of new points for fits of tables. The oracle is universal kriging by dense matrices in plain R.
 
-# Observations; a fit of their table, with many cells or with one; new points; and the kriging distribution of the new
-# points and of four nodes around each of some centres.
+# A list with the observations, a fit of their table with one or many cells, new points, and the kriging distribution of
+# the new points and of the nodes of blocks; each block has four nodes around its centre.
 joint_case <- function(cells, frame = parent.frame()) {
   if (cells > 1) {
     small_cells(400, 60, frame)
@@ -74,7 +74,7 @@ test_that("draws given a table, and areas of exceedance, have the joint distribu
   expect_equal(exceeded$se.fit, sd(colMeans(dense > 2)), tolerance = 0.08)
 })
 
-test_that("the nearest observations are found beyond the halo of a cell", {
+test_that("the nearest observations are found even outside the halo of a cell", {
   case <- joint_case(4)
   case$fit$vecchia$local <- 30L
   blocks <- case$fit$blocks

@@ -1,5 +1,5 @@
-# Predictions from many noisy observations in memory, with reduced thresholds for "many". Oracles: kriging by dense
-# matrices in plain R, and the field at all observations.
+# Predictions from many noisy observations in memory, cell by cell. The tests lower the number of observations from
+# which this method is used. Oracles: kriging by dense matrices in plain R, and the field at all observations.
 
 # Noisy observations in the unit square, dense new points in its centre, and kriging with an estimated mean.
 kriged_case <- function(n = 1500, new = 600, noise = 0.5, range = 0.3) {
@@ -37,7 +37,7 @@ test_that("standard errors of dense new points from noisy observations agree wit
   se <- sqrt(diag(case$cov))
   fit <- fit_of_case(case)
   expect_null(fit$vecchia$field)
-  joint <- errors_of(fit, case$new, control = gp_control(neighbours = 120)) # 2.5 % too small if new points replace some
+  joint <- errors_of(fit, case$new, control = gp_control(neighbours = 120)) # else 2.5 % too small
   expect_equal(mean(joint$se.fit / se), 1, tolerance = 0.01)
   expect_lt(sd(joint$se.fit / se), 0.02)
   expect_lt(sqrt(mean(((joint$fit - case$fit) / se)^2)), 0.2)

@@ -1,5 +1,6 @@
-# Predictions of fits of tables from values of the field. Oracles: kriging by dense matrices in plain R, and fits in
-# memory with the same ordering, whose new points are conditioned separately on values of the field.
+# Predictions of fits of tables, conditioned on values of the field at the observations of a cell and its halo (the
+# observations around the cell). Oracles: kriging by dense matrices in plain R, and fits in memory with the same
+# ordering, in which each new point is conditioned separately on values of the field.
 
 field_in_memory <- function(fit, d, ...) {
   same <- like_in_memory(fit, d[order_of_table(fit), ], ordering = "given", ...)

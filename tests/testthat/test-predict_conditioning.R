@@ -1,4 +1,5 @@
-# Properties of every kind of conditioning, and the lifetime of results that predictions store in the fit.
+# Properties that the process given the data must have, for every method of conditioning, and the lifetime of results
+# that predictions store in the fit.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(90), b = runif(90))

@@ -1,5 +1,5 @@
-# The contract of predictive distributions in R/predictive.R, tested by the same code for all of them: numerical
-# integration of their distribution functions, and draws.
+# The contract of predictive distributions in R/predictive.R, tested by the same code for all distributions. The oracles
+# are numerical integrals of the distribution functions, and draws.
 
 package <- asNamespace("kernops")
 in_package <- function(f) `environment<-`(f, package)

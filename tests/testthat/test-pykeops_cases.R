@@ -1,9 +1,9 @@
 # The test cases of PyKeOps in PyKeOps' own spelling (see helper-keops_shim.R), against plain R.
 #
 # Cases without a counterpart: half precision, torch.func, transposed memory, and reading a parameter at symbolic
-# positions, A[I * ncol + J], for which the formula language has no operation. Here a slice K[2:8, 3:14] and selected
-# pairs are numbers, not tensors. Gradients are requested explicitly, as there is no tape. Saved operators are tested
-# in test-keops_kernel.R, and reductions over nearby clusters in test-keops_ranges.R.
+# positions, A[I * ncol + J], for which the formula language has no operation. In kernops, a slice K[2:8, 3:14] and
+# selected pairs are numbers, not tensors. Gradients are requested explicitly, because kernops records no tape. Saved
+# operators are tested in test-keops_kernel.R, and reductions over nearby clusters in test-keops_ranges.R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 py <- pykeops_names

@@ -1,5 +1,5 @@
-# Random sums of scalars times vectors, which occur in derivatives of kernels, against plain R on all pairs. The plan of
-# a sum decides which parts are contracted, which are summed in tiles, and which factors are taken out of the sum.
+# Random sums of scalars times vectors, as in derivatives of kernels. The oracle is plain R on all pairs. The plan of a
+# sum decides which parts are contractions, which are summed tile by tile, and which factors are taken out of the sum.
 
 either <- \(...) sample(c(...), 1)
 difference <- \() either("(x - y)", "(y - x)")
@@ -24,7 +24,8 @@ sum_vector <- function(depth = 3) {
 
 in_r <- list(Exp = exp, Minus = `-`, Square = \(a) a^2, "|" = \(a, b) rowSums(a * b),
              SqDist = \(a, b) rowSums((a - b)^2), WeightedSqDist = \(w, a, b) rowSums(w * (a - b)^2))
-# The scale of rounding errors: the value that the operations have without cancellation, except within exponents.
+# The scale of rounding errors: the value of the formula with absolute values in place of differences, so that nothing
+# cancels, except within exponents.
 sizes_in_r <- \(exp_of) list(Exp = exp_of, Minus = abs, Square = \(a) a^2, "|" = \(a, b) rowSums(abs(a * b)),
                             "+" = \(a, b) abs(a) + abs(b), "-" = \(a, b) abs(a) + abs(b), "*" = \(a, b) abs(a * b))
 # The sums over the pairs of each row or column, and the scales of their rounding errors.
@@ -44,7 +45,7 @@ for (seed in 1:12) test_that(paste("random sums of vectors are right, seed", see
   for (n in 1:40) {
     D <- either(2, 3, 5, 6, 7, 8, 17)
     points <- \(n) matrix(rnorm(n * D), n) / sqrt(D)
-    m <- either(21, 21, 150) # many rows with few columns use the lanes of the CPU for the rows
+    m <- either(21, 21, 150) # with many rows and few columns, each SIMD lane of the CPU holds a row
     few <- if (m == 150) either(1, 5) else 27
     data <- list(x = points(m), y = points(few), h = points(m), v = points(few), f = matrix(runif(m) + 0.5),
                  u = matrix(runif(few) + 0.5), w = matrix(2^sample(-1:1, D, TRUE) * either(1, 1, -1, 0), 1))

@@ -28,8 +28,8 @@ test_that("a nugget far below the variance of a smooth field is kept, also for s
   none <- \(...) variables_without_nugget(with_nuggets(fit(...)))
   sills <- list(matrix(c(1, 1.5, 1.5, 4), 2), c(1e-4, 2.5e-3))
   expect_identical(none(matern(7/2, range = 2), sills), character())
-  # for a rough field, noise cannot be distinguished from the field; noise far below the conditional variance counts as
-  # zero
+  # for a rough field, noise cannot be distinguished from the field; a nugget far below the conditional variance is
+  # treated as zero
   expect_identical(none(exponential(range = 2), sills), c("p", "q"))
   expect_identical(none(matern(7/2, range = 2), replace(sills, 2, list(c(1e-10, 2.5e-3)))), "p")
   # a variable without near observations has the prior variance of the field

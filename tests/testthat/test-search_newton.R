@@ -80,7 +80,7 @@ test_that("a search that ends clearly below its starting value returns the start
   expect_identical(follow(1)$convergence, 1L)
   expect_equal(log(follow(10)$theta), 50, tolerance = 1e-3)
   expect_identical(follow(10)$convergence, 0L)
-  # steps of length one would need 49 steps
+  # with steps of length one, the search would need 49 steps
   expect_lt(follow(10)$evaluations, 20)
 
   withr::local_seed(1)

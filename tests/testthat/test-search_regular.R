@@ -14,7 +14,7 @@ test_that("estimates are at an optimum of the dense likelihood", {
   }
 })
 
-test_that("the best optimum may be reached from a candidate whose own value is not the lowest", {
+test_that("the search may reach the best optimum from a starting point at which the value is not the lowest", {
   model <- kernops:::covariance_model(exponential(1, fixed = "variance"), 1)
   well <- \(s) pmin(10 + 8 * (s + 2)^2, 7 + 8 * (s - 2)^2)
   target <- list(model = model, value = \(theta) well(log(theta[[2]])))
@@ -135,7 +135,7 @@ test_that("the search needs few steps for a period, which the data determine far
   expect_lt(fit$search$iterations, 50)
 })
 
-test_that("the search finds a slowly changing wave for either order of the factors", {
+test_that("the search finds a slowly changing wave for both orders of the factors of the covariance", {
   withr::local_seed(25)
   u <- sort(runif(120, 0, 10))
   z <- sin(2 * u) + 0.3 * u + rnorm(120, sd = 0.2)

@@ -1,5 +1,5 @@
-# Transformations, moments, and gradients of scans and of windows on the GPU, against the CPU, which other files compare
-# with base R and with finite differences.
+# Transformations, moments, and gradients of scans and of windows on the GPU. The oracle is the CPU; other files compare
+# the results of the CPU with base R and with finite differences.
 
 lengths <- c(5, 0, 3, 4, 40, 1)
 count <- sum(lengths)
@@ -86,7 +86,7 @@ test_that("results on the GPU require values on the GPU", {
   }
 })
 
-test_that("differences of values that are in no segment are missing", {
+test_that("the difference is missing for values that belong to no segment", {
   expect_identical(seg_transform(c(1, 5, 9, 2), "diff", g = c("a", NA, "a", "b"), fill = 0), c(0, NA, 8, 0))
 })
 

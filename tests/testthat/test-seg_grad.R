@@ -58,14 +58,14 @@ test_that("the gradient of a product is right if the product is 0, is infinite o
   }
 })
 
-test_that("an incoming gradient that is not finite reaches only the extreme value", {
+test_that("an incoming gradient that is not finite changes only the gradient of the extreme value", {
   for (eta in c(Inf, NaN, NA)) {
     expect_identical(seg_grad("max")(c(1, 3, 2), eta, lengths = 3), c(0, eta, 0))
     expect_identical(axis_grad("min")(c(1, 3, 2), eta), c(eta, 0, 0))
   }
 })
 
-test_that("the first of equal extremes has the gradient, and values in no segment have gradient 0", {
+test_that("only the first of equal extremes has a gradient, and values in no segment have the gradient 0", {
   expect_identical(seg_grad("max")(c(1, 2, 2), 3, lengths = 3), c(0, 3, 0))
   expect_identical(seg_grad("sum")(c(1, 2, 3), c(5, 7), offsets = c(1, 2, 3)), c(0, 5, 7))
 })

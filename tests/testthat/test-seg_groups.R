@@ -14,7 +14,7 @@ test_that("integer codes without a level are refused by every call, at any posit
   expect_identical(seg_reduce(x, g = g, op = "first"), c(a = 1, b = 2))
 })
 
-test_that("missing results of groups with values are distinguished from those of empty groups", {
+test_that("the missing results of groups with values are not replaced like the results of empty groups", {
   g <- factor(c(3, 1, 3, 4, 4, 1), 1:5)
   x <- c(NaN, 1, NA, NaN, 2, 3)
   expect_identical(unname(seg_reduce(x, g = g, op = "mean")), c(2, NaN, NA, NaN, NaN))
@@ -50,7 +50,7 @@ test_that("a factor may be the second argument, and groups may be a matrix with 
   expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
 })
 
-test_that("offsets need their name if there are as many as values, unless they have the same result as groups", {
+test_that("`offsets` must be named if there are as many offsets as values, unless groups would have the same result", {
   x <- c(1, 2, 4, 8)
   expect_identical(seg_reduce(x, offsets = c(1, 1, 2, 2)), c(0, 2, 0, 12))
   expect_identical(seg_reduce(x, off = c(1, 1, 2, 2)), c(0, 2, 0, 12))

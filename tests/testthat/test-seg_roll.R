@@ -96,7 +96,7 @@ test_that("medians and quantiles of narrow and wide windows are right for infini
   }
 })
 
-test_that("adaptive windows may have ends that never move back, or arbitrary ends", {
+test_that("the ends of adaptive windows may move in one direction only, or be arbitrary", {
   withr::local_seed(3)
   x <- rnorm(60)
   steady <- pmin(1:60, 7)

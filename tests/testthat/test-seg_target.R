@@ -5,7 +5,8 @@ count <- sum(sizes)
 plan <- seg_plan(lengths = sizes)
 A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = c(1, 2, 3))
 
-# Calls on values x. `by value` means one result for each value, in the precision of x; other results are in float64.
+# Calls on values x. A call marked `by value` has a result for each value, in the precision of x. The results of the
+# other calls are in float64.
 calls <- list(
   sum = \(x, ...) seg_reduce(x, plan = plan, ...), mean = \(x, ...) seg_reduce(x, plan = plan, op = "mean", ...),
   range = \(x, ...) seg_reduce(x, plan = plan, op = "range", ...),

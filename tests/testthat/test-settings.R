@@ -142,8 +142,8 @@ test_that("calls take their settings from the options, and operators from the ar
   op <- keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", "kahan_scheme", "float32", "cpu", accumulator = "float64")
   found <- settings_of(op)[c("single", "scheme", "accumulate_double", "stay")]
   expect_identical(found, list(single = TRUE, scheme = 3L, accumulate_double = TRUE, stay = FALSE))
-  # Sums over conditioning sets may run on the CPU instead of the GPU, so that settings_of() returns the options of the
-  # CPU. A call of an operator on a GPU ignores these options.
+  # Sums over conditioning sets may run on the CPU instead of the GPU. Therefore settings_of() also returns the options
+  # of the CPU, which a call of an operator on a GPU ignores.
   environment(op)$backend <- "cuda"
   expect_identical(settings_of(op)[c("backend", "threads", "isa")],
                    list(backend = "cuda", threads = 3L, isa = "baseline"))

@@ -1,5 +1,5 @@
-# Sums of a scalar per pair times x - y for short vectors, which occur in gradients of functions of the distance: for
-# near and distant points, and for scalars that are very large or not finite.
+# Sums of a scalar of each pair times x - y, for short vectors. Such sums occur in gradients of functions of the
+# distance. Points are near or distant, and some scalars are very large or not finite.
 
 points <- \(n, D, spread = 1) round(spread * matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 declared <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)

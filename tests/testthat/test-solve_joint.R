@@ -18,8 +18,8 @@ kriging <- \(base = base_u, new = new_u, var = noise, y = values, k = covariance
   weights <- solve(k(base, base) + diag(var), k(base, new))
   list(mean = t(weights) %*% y, cov = k(new, new) - t(k(base, new)) %*% weights)
 }
-# Random sums: a column of indices of new points for each sum, and a column of their weights. `dense` has the same
-# weights, with one row for each new point.
+# Random sums: each sum has a column with indices of new points, and a column with the weights of these points. `dense`
+# has the same weights in a matrix with a row for each new point.
 sums_of <- \(count, points = 50) {
   which <- matrix(sample(0:points, 4 * count, TRUE), 4)
   weights <- matrix(rnorm(4 * count), 4)
@@ -150,8 +150,9 @@ test_that("the joint distribution of some new points agrees with that of all new
   expect_identical(kernops:::joint_variances_of(part), kernops:::joint_variances_of(whole)[part$numbers])
 })
 
-# The neighbours of point i of u: the m nearest of the earlier points. The m / 3 rows of `cover` nearest to point i are
-# also neighbours; missing ones replace the farthest of the m points.
+# The neighbours of point i of u: the m nearest of the earlier points, and the m / 3 nearest of the points `cover`,
+# which are spread over all observations. Points of `cover` that are not among the m nearest points replace the farthest
+# of these.
 covered_neighbours <- function(u, m, i, cover) {
   from <- \(rows) rows[order(colSums((t(u[rows, , drop = FALSE]) - u[i, ])^2))]
   near <- head(from(seq_len(i - 1)), m)
@@ -159,7 +160,7 @@ covered_neighbours <- function(u, m, i, cover) {
   c(head(near, m - length(missing)), missing)
 }
 
-test_that("joint distributions with covering points as up to a third of the neighbours agree with a double loop", {
+test_that("joint distributions agree with a double loop if a third of the neighbours may be distant covering points", {
   cover <- c(3L, 17L, 18L, 40L, 41L, 55L)
   base <- list(u = base_u, near = base_u, noise = noise, cover = \() cover)
   for (m in c(2L, 5L, 20L, 58L, 80L)) {
@@ -176,7 +177,7 @@ test_that("joint distributions with covering points as up to a third of the neig
   }
 })
 
-test_that("between dense tracks, predictions improve if neighbours include points of other tracks", {
+test_that("between tracks of dense points, predictions improve if neighbours include points of other tracks", {
   withr::local_seed(9)
   tracks <- cbind(runif(300), sample(c(0.1, 0.5, 0.9), 300, TRUE) + rnorm(300, sd = 1e-3))
   between <- cbind(runif(40), runif(40))
@@ -197,7 +198,7 @@ test_that("between dense tracks, predictions improve if neighbours include point
   expect_lt(excess(cover = \() cover), 0.8 * excess())
 })
 
-test_that("new neighbours replace the last neighbours, and lists keep their length", {
+test_that("further neighbours replace the last neighbours of each point, whose number does not change", {
   near <- cbind(c(4L, 2L, 9L, 7L), c(3L, 1L, 0L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 7L, 8L))
   more <- cbind(c(9L, 8L), c(5L, 3L), c(1L, 1L), c(1L, 2L))
   expect_identical(kernops:::joined_neighbours(near, more),
@@ -208,7 +209,7 @@ test_that("new neighbours replace the last neighbours, and lists keep their leng
                    kernops:::joined_neighbours(near, more)[, rep(1:4, 700)])
 })
 
-test_that("covering points agree with the farthest-first ordering, also for regular grids", {
+test_that("covering points are spread over all points as in a farthest-first ordering, also for regular grids", {
   grid <- as.matrix(expand.grid(1:30, 1:30))
   cover <- kernops:::covering_points(grid)
   expect_length(cover, 120)

@@ -1,5 +1,5 @@
-# Solves with the posterior precision of a field: several columns together against each column alone, and against base
-# R.
+# Solves with the posterior precision of a field. Several right-hand sides that are solved together are compared with
+# each right-hand side alone, and with base R.
 
 precision_of <- function(n = 700, m = 6) {
   withr::local_seed(3)

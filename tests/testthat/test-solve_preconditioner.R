@@ -114,7 +114,7 @@ test_that("the factors of the inverse are accurate for a small shift", {
   expect_close(t(factor$Q) %*% (shift * factor$Q) + crossprod(solve(factor$R)), diag(8), tolerance = 1e-10)
 })
 
-test_that("few columns save most iterations for an ill-conditioned system, and the solution is the same", {
+test_that("a low-rank preconditioner saves most iterations for an ill-conditioned system, with the same solution", {
   withr::local_seed(5)
   case <- problem(300, 2)
   for_each_space(function(backend) {

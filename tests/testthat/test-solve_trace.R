@@ -31,7 +31,7 @@ test_that("the interval contains the log-determinant, for each preconditioner an
   })
 })
 
-test_that("the interval is short if the preconditioner is good, and shrinks with more probes", {
+test_that("the interval is short if the preconditioner is good, and shorter with more probes", {
   withr::local_seed(2)
   case <- problem(200)
   system <- system_of(case, 0.1)

@@ -1,4 +1,4 @@
-# The terms of a sum, stored as a matrix, against plain R, for sizes around those of SIMD packs and tiles.
+# The terms of a sum, stored as a matrix, against plain R. The sizes are near those of SIMD packs and tiles.
 
 stored <- function(formula, args, precision = "float64", backend = "cpu") {
   kernops:::kernel_operator(paste0("Sum_Reduction(", formula, ")"), args, "auto", precision, backend, stored = TRUE)
@@ -152,7 +152,7 @@ test_that("covariance matrices on a GPU agree with plain R", {
     K <- 2 * exp(-as.matrix(dist(x)) / 0.4)
     k <- kernops:::factor_new(n, 0L)
     kernops:::covariance_fill(k, values, c(2, 0.4), on_gpu(x), list())
-    # a matrix whose size is rounded up to a multiple of 32 is filled in part
+    # the size of the stored matrix is rounded up to a multiple of 32, and only a part is filled
     order <- 32 * ceiling(n / 32)
     filled <- matrix(as.matrix(k)[seq_len(order^2)], order)[seq_len(n), seq_len(n), drop = FALSE]
     expect_close(matrix(filled[lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])

@@ -27,8 +27,8 @@ test_that("a stage of the computation is computed once", {
   expect_false(file.exists(in_store(store, "c")))
 })
 
-# A function that writes files as a disk with space for `bytes` more bytes. Further bytes are lost without an error, as
-# on a full disk with buffered writes, or with an error if `fails`.
+# Returns a function that writes files like a disk with space for `bytes` more bytes. Further bytes are lost without an
+# error, as on a full disk with buffered writes; if `fails` is TRUE, writing them is an error.
 full_disk <- function(bytes, fails) {
   left <- bytes
   function(path, x, mode) {
@@ -112,7 +112,7 @@ test_that("an error in the computation of a value is not reported as a disk erro
   expect_error(write_object(path, stop("not a number")), "^not a number$")
 })
 
-test_that("the sample of a table does not depend on the seed with which its rows were simulated", {
+test_that("the random sample of a table is independent of rows that were simulated after set.seed()", {
   set.seed(1)
   x <- runif(4000)
   scan <- scan_table(gp_table(data.frame(x = x)), "x", ~ x, 1000, seed = 1, max_rows = 400)

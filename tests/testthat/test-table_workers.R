@@ -5,7 +5,7 @@ skip_without_future <- function() {
   skip_if_not_installed("future.apply")
 }
 
-test_that("parts are consecutive, and each unit is in exactly one part", {
+test_that("work is divided into parts of consecutive units, and each unit is in exactly one part", {
   for (n in 1:9) for (count in 1:5) {
     parts <- consecutive_parts(seq_len(n) * 10, count)
     expect_identical(unlist(parts), seq_len(n) * 10)
@@ -38,7 +38,8 @@ test_that("two and four workers give the same digits as one process, also if a w
   }
 })
 
-# Returns a task that kills its process at unit k, as the system does if memory is short, except in this process.
+# Returns a task that kills its process at unit k, unless this process runs the task. The system kills processes in the
+# same way if memory is short.
 ending_process <- function(task, k) {
   ends <- function(unit, ...) {
     if (unit == k && Sys.getpid() != main) tools::pskill(Sys.getpid(), tools::SIGKILL)

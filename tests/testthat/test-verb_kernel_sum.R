@@ -115,16 +115,16 @@ test_that("invalid input is refused", {
   })
 })
 
-test_that("sums that vanish against their terms do not reach a tolerance", {
+test_that("a tolerance is not reached if a sum is far smaller than its terms", {
   withr::local_seed(6)
   replaced_locally(seconds_of_pairs = 1, most_exact_pairs = 1)
   x <- runif(50)
-  y <- c(x, x + 1e-9) # each point is near one with the opposite sign
+  y <- c(x, x + 1e-9) # each point is near a point whose weight has the opposite sign
   expect_snapshot(error = TRUE, kernel_sum(squared_exponential(1, 0.1), x, y, rep(c(1, -1), each = 50), tol = 1e-8),
                   transform = \(lines) sub("error is [0-9.e-]+", "error is <number>", lines))
 })
 
-test_that("grids and windows that do not fit are refused", {
+test_that("grids and windows of inconsistent sizes are refused", {
   pieces <- spreading_window(1e-3)$pieces
   place <- function(x = matrix(0.5, 3, 1), origin = 0, scale = 1, size = 64L, window = pieces) {
     place_points(x, origin, scale, size, window, 1L)

@@ -69,7 +69,7 @@ test_that("knn_graph() has an entry for each neighbour", {
   expect_equal(as.matrix(knn_graph(near, mutual = TRUE)), dense * t(dense))
 })
 
-test_that("knn() refuses what has no neighbours", {
+test_that("knn() refuses points that do not have k neighbours, and invalid arguments", {
   expect_snapshot(error = TRUE, {
     knn(matrix(1, 1, 2), k = 1)
     knn(matrix(1:6, 3), k = 3)

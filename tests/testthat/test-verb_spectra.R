@@ -37,7 +37,7 @@ test_that("kernel_pca() agrees with the package kernlab", {
                ignore_attr = TRUE)
 })
 
-test_that("the embedding solves the eigenproblem of the graph", {
+test_that("the embedding consists of eigenvectors of the graph", {
   skip_if_not_installed("Matrix")
   for (n in c(30, 230)) for (neighbours in list(NULL, 6)) {
     if (n > 200) skip_if_not_installed("RSpectra")
