@@ -1,4 +1,5 @@
-// Chooses the size of a batch of rows and columns on a device, and the number of splits of the batch's columns.
+// Chooses the number of rows and of columns of a batch on a device. Also chooses the number of splits: parts of the
+// batch's columns that different blocks reduce.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -10,8 +11,8 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// Returns the number of columns of a split. The number of splits is at most `most_splits`, and near it; it is chosen
-// such that the splits that run at the same time end at nearly the same time.
+// Returns the number of columns of a split. The number of splits is at most `most_splits`, and at least about three
+// quarters of it. This function chooses the number for which the blocks of all splits need the least total time.
 Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
   const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
@@ -28,8 +29,8 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 
 }  // namespace
 
-// The bytes that an item of a level takes on the device, and the bytes of the item's source if the source is stored
-// elsewhere and must be copied.
+// Returns the bytes that one item of a level (one row or column) takes on the device. The result includes the bytes of
+// the item's source if the source is stored elsewhere and must be copied.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
@@ -39,7 +40,7 @@ Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   return bytes;
 }
 
-// The maximum number of columns of a launch, so that a launch ends soon enough for interrupts.
+// Returns the maximum number of columns of a launch, such that a launch ends soon enough for user interrupts.
 Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count columns) const {
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_columns);
@@ -51,13 +52,13 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
   // bytes of the states of one split
   const Count split_bytes = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
-  // Each split begins with empty lists, which it must fill. If there are few rows, the states of many splits would soon
-  // take more memory than the data.
+  // Each split must fill its initially empty lists of the k extreme columns; therefore reductions with lists use few
+  // splits. If there are few rows, the states of many splits would take more memory than the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
-  // Blocks that sum long vectors are slow and few run at a time, so that the last blocks would leave the device nearly
-  // idle.
+  // Blocks that sum long vectors are slow, and few of them run at a time. With few splits, most of the device would be
+  // idle while the last blocks run.
   const bool sums_vectors = task.recipe.sums_vectors();
   Count wanted = waves * filled() / blocks;
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
@@ -69,10 +70,11 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
-  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // + 1 for the batches before this
+  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // one more state for earlier batches of columns
 }
 
-// Halves the rows, as long as the rows fill the device, and then the columns, until a batch fits into memory.
+// Halves the rows of the batch as long as they fill the device, and then halves the columns, until the batch fits into
+// memory.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const Count result_bytes = to_states ? 0 : Count(bytes_aside(task, 1));
@@ -95,8 +97,8 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
   }
 }
 
-// Returns the memory that is available, if `needed` bytes are needed. The free memory is queried only if `needed` is
-// large.
+// Returns the number of bytes that a batch may use. The driver is asked for the free memory only if `needed`, the size
+// of the batch, is large.
 size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;

@@ -11,7 +11,8 @@ namespace {
 
 namespace table = crossover;
 
-// Chooses a recipe. The class holds the inputs, and has predicates that several decisions share.
+// Chooses a recipe (the kernel and its parameters) from the features of a plan. The predicates are shared by several
+// decisions.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)
@@ -36,8 +37,9 @@ class Chooser {
     const char* reason;
   };
 
-  // Chooses between rows in registers and tiles. Rows in registers are faster as long as they fit. With tensor cores,
-  // tiles are faster for shorter vectors: for inner products, and for sums of vectors of the columns.
+  // Chooses between the layout that keeps rows in registers and the layout that uses tiles. Rows in registers are
+  // faster as long as a row fits into the registers of a thread. For inner products and for sums of vectors of the
+  // columns, tensor cores make tiles faster even for shorter vectors.
   LayoutChoice layout_of_tiles() const {
     const LayoutFeatures& f = p.by_tiles;
     if (p.row <= table::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
@@ -55,9 +57,9 @@ class Chooser {
     return 32 * padded(f.column_entries, 8) * 8 > table::shared_bytes;
   }
 
-  // Returns whether the threads that hold the inner products of the pairs also evaluate the pairs. They do if a pair
-  // takes few instructions and reads few values of its row and column, and if each column starts at a multiple of 16
-  // bytes.
+  // Returns whether the threads that hold the inner products of the pairs also evaluate the pairs. These threads
+  // evaluate the pairs if a pair takes few instructions and reads few values of its row and column, and if each column
+  // starts at a multiple of 16 bytes.
   static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = table::little_work) {
     const int bytes = s.single ? 4 : 8;
     return f.numbers == 0 && padded(f.column_entries, bytes) * bytes % 16 == 0 && f.work <= most_work &&
@@ -68,7 +70,7 @@ class Chooser {
     return adds_by_tiles(s) && adds_vectors() && f.adds_columns && f.contractions == 0 && in_place(f, s);
   }
 
-  // The number of rows of a thread. With many rows, the loads of a column are shared by more pairs. With few rows, more
+  // Returns the number of rows of a thread. With many rows, more pairs share the loads of a column. With few rows, more
   // registers are free for long values, and more blocks fill the device.
   int rows_of_thread(const LayoutFeatures& f) const {
     if ((p.exponentiates && f.expands) || f.work > table::much_work) return 1;
@@ -102,8 +104,8 @@ class Chooser {
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // The recipe for tiles. A block has 128 rows, and as many columns as the registers of its threads can hold pairs. If
-  // long vectors are summed, the totals take registers, and a block has half of the rows.
+  // The recipe for tiles. A block has 128 rows, and as many columns as the registers of its threads can hold inner
+  // products. If long vectors are summed, their totals take registers, and a block has 64 rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
     Recipe recipe{
@@ -120,9 +122,10 @@ class Chooser {
     return recipe;
   }
 
-  // Sets the tile for warp groups. If a thread's registers can hold totals of up to 256 entries, the two warp groups of
-  // a block process different rows. For longer vectors, both warp groups process the same rows, each with half of the
-  // entries. If the rows are reloaded for each tile, tiles have more columns.
+  // Sets the tile for warp groups (four warps that multiply matrices together). The registers of a thread can hold the
+  // totals of vectors of up to 256 entries; for such vectors, the two warp groups of a block process different rows.
+  // For longer summed vectors, the two warp groups process the same rows, and each warp group adds half of the entries.
+  // If the rows are reloaded for each tile, tiles have more columns.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& recipe) {
     const bool sums = f.vector_sum > 0;
     recipe.rows_per_thread = 2, recipe.threads = 256;
@@ -138,15 +141,16 @@ class Chooser {
            f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
            (extent.rows > table::few_rows || contracted <= table::resident_rows);
   }
-  // True if shared memory has room for the vectors of a block, in addition to the values of columns that the pairs
-  // read.
+  // True if shared memory has room for the vectors of a block, in addition to those values of the columns that the
+  // pairs read.
   static bool leaves_room(const LayoutFeatures& f) {
     if (f.vector_sum > 0) return f.kept_column <= table::summed_kept || f.inner_product <= table::summed_beside_kept;
     return f.kept_column <= table::kept || f.inner_product <= table::beside_kept ||
            f.inner_product > table::resident_rows;
   }
 
-  // Sets the atoms of the recipe, and the batching if vectors are summed.
+  // Sets the atoms of the recipe (the hardware that multiplies vectors) and, if vectors are summed, the loops over
+  // batches of entries.
   void multiply(const LayoutFeatures& f, Recipe& recipe) const {
     const bool cores = s.single ? gpu.float_cores() : gpu.double_cores();
     const Atom plain = !cores ? Atom::terms : s.single ? Atom::tf32 : Atom::doubles;
@@ -164,7 +168,8 @@ class Chooser {
     recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
-  // Changes the recipe for ranges: blocks have about as many rows as the cluster of an average pair, or fewer.
+  // Changes the recipe for a reduction of given ranges of pairs, which are clusters of rows times columns. Blocks then
+  // have at most about as many rows as the cluster of an average pair.
   Recipe fitted(Recipe recipe) const {
     recipe.ranges = true;
     if (recipe.mainloop != Mainloop::narrow) return recipe;
@@ -177,8 +182,8 @@ class Chooser {
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }
 
-  // Returns whether to use lists of nearest columns. The work for each row and for each tile of columns must be small
-  // compared with the work for the pairs.
+  // Returns whether to search for nearest columns by lists of candidates. The additional work for each row and for each
+  // tile of columns must be small compared with the work for the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
     return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
@@ -195,8 +200,8 @@ class Chooser {
     return made;
   }
 
-  // Returns whether to use panels. `f` has the features of the layout for tiles, which are much slower if a pair has
-  // several numbers.
+  // Returns whether to use panels, which are products of large matrices by cuBLAS. `f` has the features of the layout
+  // for tiles. Tiles are much slower if the sum needs several numbers of a pair.
   bool takes_panels(const LayoutFeatures& f) const {
     const int most_work = p.several ? 2 * table::little_work : table::little_work;
     if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
@@ -207,9 +212,9 @@ class Chooser {
         takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= table::values_by_warpgroups);
     return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
-  // Returns whether panels are faster than tiles. If there are several batches of entries, tiles are slower because
-  // they repeat the contractions for each batch; if a pair has several numbers, tiles are slower because they contract
-  // term by term.
+  // Returns whether panels are faster than tiles. Tiles repeat the contractions of the vectors for each batch of
+  // entries, and are slow if there are several batches. Tiles contract term by term, without tensor cores, if the sum
+  // needs several numbers of a pair.
   bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)

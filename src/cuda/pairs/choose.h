@@ -1,5 +1,5 @@
 // The choice of the kernel that reduces all pairs of a plan: lay_out() -> PairFeatures -> choose() -> Recipe ->
-// source(). README.md shows the loop nests that the enumerators name, and crossovers.h has the measured limits.
+// source(). The enumerators below name loop nests, which README.md shows. crossovers.h has the measured limits.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,19 +11,21 @@
 namespace kernops {
 namespace cuda {
 
-// The layouts of a plan: the rows are kept in registers; or long vectors are contracted and summed by tiles; or all
-// pairs are reduced "in bulk", by products of whole matrices (panels) or by lists of nearest columns.
+// The layouts of a plan. by_rows: a thread keeps its rows in registers. by_tiles: a block contracts (multiplies and
+// sums) long vectors for a tile of rows and columns. in_bulk: all pairs are reduced by products of whole matrices
+// (panels), or by lists of nearest columns.
 enum class Layout { by_rows, by_tiles, in_bulk };
 enum class Mainloop { narrow, wide, panels, lists };
-// The hardware that multiplies long vectors: ordinary arithmetic, term by term; tensor cores, used by warps (doubles,
-// TF32, pairs of 16-bit numbers) or by warp groups; for panels, cuBLAS with doubles or with digits of 8 bits.
+// The hardware that multiplies long vectors. terms: ordinary arithmetic. doubles, tf32, halves (pairs of 16-bit
+// numbers): tensor cores, used by warps. warpgroups: tensor cores, used by groups of four warps. For panels: cuBLAS
+// with doubles, or with digits of 8 bits.
 enum class Atom { terms, doubles, tf32, halves, warpgroups, digits };
 enum class Consumer { states, vector_sum, store, top_k };
-enum class Operands { filled_columns, made_columns };  // columns of a tile: read from a level, or computed by blocks
-// The loops of a vector sum. none: there is no vector sum. entries: over batches of entries, where the numbers of the
-// pairs are computed again for each batch. columns: the same for sums of vectors of columns, where the numbers need no
-// contraction. whole: a single batch, with all totals in registers. tiles: the numbers of some tiles are kept for all
-// batches.
+enum class Operands { filled_columns, made_columns };  // each block reads the columns of a tile, or computes them
+// The loops of a vector sum, which is a sum over the pairs of numbers times long vectors. none: there is no vector sum.
+// entries: a loop over batches of entries, which computes the numbers of the pairs again for each batch. columns: the
+// same loop for sums of vectors of columns, with numbers that need no contraction. whole: a single batch, with all
+// totals in registers. tiles: the numbers of some tiles are kept in memory for all batches.
 enum class Batching { none, entries, columns, whole, tiles };
 
 // The choice of a kernel; the parameters are compiled into its text.
@@ -32,9 +34,10 @@ struct Recipe {
   Mainloop mainloop;
   Consumer consumer;
   const char* reason;
-  // see rows() for the rows of a block; with the wide main loop, 4 threads share their rows
+  // the wide main loop gives the same rows to 4 threads; rows() returns the number of rows of a block
   int rows_per_thread, threads, columns;
-  // the atoms of the main contraction, of inner products, of expanded exponents, and of vector sums
+  // the atoms of the main contraction, of inner products, of expanded exponents (`scaled`), and of vector sums
+  // (`summed`)
   Atom atom = Atom::terms;
   Atom product = Atom::terms, scaled = Atom::terms, summed = Atom::terms;
   Batching batching = Batching::none;
@@ -43,7 +46,7 @@ struct Recipe {
   int parts = 0;           // lists of nearest columns: number of 16-bit numbers that represent a float
   int warpgroups = 0;      // number of warp groups that share the same rows; 0 if warps multiply separately
   bool ranges = false;     // the kernel reduces only the pairs of given ranges
-  bool in_place = false;   // the threads that hold the products evaluate the pairs; otherwise one row per thread
+  bool in_place = false;   // threads that hold the products evaluate the pairs; if false, each thread has one row
   bool much_work = false;  // a pair takes many instructions: a thread processes one column at a time
   bool in_bulk() const { return layout == Layout::in_bulk; }
   bool sums_vectors() const { return mainloop == Mainloop::wide && consumer == Consumer::vector_sum; }
@@ -58,7 +61,7 @@ struct Recipe {
   }
 };
 
-// Features of a layout: numbers of entries, and estimated numbers of registers and instructions.
+// Features of a layout: numbers of entries of vectors, and estimated numbers of registers and instructions.
 struct LayoutFeatures {
   int registers, work, column_entries, kept_row, kept_column, column_sources;
   // entries of the contraction that is an expanded exponent, and of the longest inner product; 0 if there is none
@@ -69,10 +72,10 @@ struct LayoutFeatures {
 };
 struct PairFeatures {
   LayoutFeatures by_rows, by_tiles, in_bulk;
-  int row, size, weights, k;  // by rows: registers of a row; entries of f and w; number of extreme columns
+  int row, size, weights, k;  // for by_rows: registers of a row; entries of f and w; k of top-k
   bool sums, exponentiates, stores;
-  int contracted, panel_sum;  // by panels: entries of contractions, and of vectors that are summed; 0 for none
-  bool several, differences;  // several numbers of a pair; vectors of both row and column, as in a gradient
+  int contracted, panel_sum;  // for panels: entries of contractions and of summed vectors, or 0
+  bool several, differences;  // several numbers per pair; sums x - y, as a gradient does
   int nearest;                // entries of vectors in searches for the nearest columns
 };
 struct Layouts {
@@ -94,25 +97,26 @@ struct Gpu {
   bool double_cores() const { return capability == 80 || capability == 90; }
 };
 
-// The numbers of rows and columns. With ranges, `cluster` is the number of rows in the cluster of a pair, on average.
+// The numbers of rows and columns. If the reduction is restricted to ranges (clusters of rows and columns), `cluster`
+// is the average over the pairs of the number of rows in the pair's cluster.
 struct Extent {
   Count rows, columns;
   bool ranges = false;
   double cluster = 0;
 };
 
-// The `attempt` of choose() is the number of recipes that have failed, because memory was short or because values had
-// too large a range.
+// Returns the recipe for a reduction. `attempt` is the number of recipes that have already failed, because memory was
+// short or because values had too large a range.
 constexpr int last_attempt = 2;
 Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu& gpu, const Extent& extent,
               int attempt = 0);
 
-Settings numbers_of(const Recipe& recipe, Settings settings);  // in bulk: always float64
+Settings numbers_of(const Recipe& recipe, Settings settings);  // reductions in bulk always use float64
 bool adds_by_tiles(const Settings& settings);                  // true if tensor cores may add up floats
 bool adds_carefully(const Settings& settings);                 // true if sums have more bits than the numbers
 bool fits(const Plan& plan, const Settings& settings);
-// Returns the recipes that reduce pairs by rows or by tiles for any number of rows, ordered from many rows to few. The
-// recipes for at most `few_rows` rows are included only if `few` is true.
+// Returns all recipes of the layouts by_rows and by_tiles that choose() may return for this plan, ordered from many
+// rows to few rows. The result includes recipes for at most `few_rows` rows only if `few` is true.
 std::vector<Recipe> recipes(const PairFeatures& features, const Settings& settings, const Gpu& gpu, bool few);
 
 }  // namespace cuda

@@ -1,6 +1,6 @@
-// Finds the values of a Plan that a GPU computes for a whole tile of pairs at a time. These are sums over the entries
-// of long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k * (x -
-// y)).
+// Finds the values of a Plan that a GPU computes for a whole tile of pairs at a time. There are two kinds:
+// contractions, which are sums over the entries of long vectors, such as SqDist(x, y); and vector sums, which are sums
+// of long vectors over the pairs, such as the gradient Sum(k * (x - y)).
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -50,8 +50,8 @@ class Tiler : Tiling {
   }
 
  private:
-  // |x - y| equals |y - x|. If the pairs also read one of the two differences, the distance is computed from the same
-  // difference, so that each entry is subtracted only once.
+  // |x - y| equals |y - x|. If the formula also contains one of the differences x - y and y - x, the distance is
+  // computed from this difference, so that each entry is subtracted only once.
   void turn_distances() {
     std::vector<Step>& steps = plan.steps[int(Level::pair)];
     for (Step& step : steps) {
@@ -65,7 +65,8 @@ class Tiler : Tiling {
     }
   }
 
-  // If a factor of the summand depends only on the row, multiplies the sum by this factor instead of each term.
+  // If a factor of the summand depends only on the row, multiplies the sum of the row by this factor, instead of every
+  // term.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
@@ -103,7 +104,8 @@ class Tiler : Tiling {
     }
   }
 
-  // Splits the summand into a number of the pair and a vector whose entries are computed one by one.
+  // Splits the summand into one number of the pair and a vector. Each entry of the vector must be computed from the
+  // same entry of other vectors.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
@@ -124,8 +126,8 @@ class Tiler : Tiling {
     if (!weighs && plan.f_size >= crossover::reduced_by_entries) find_sum_of_entries();
   }
 
-  // Finds a summed vector w (x - y), where w are the weights of an expansion. The vectors of the expansion are
-  // multiplied by the square roots of w, so one root replaces w in the summed vector.
+  // Finds a summed vector w (x - y), where w are the coordinate weights of a distance whose exponent is expanded. The
+  // vectors of the expansion are multiplied by the square roots of w, so one root replaces w in the summed vector.
   void take_roots() {
     const int weights = plan.expansion.weights;
     Entries& made = plan.vector_sum;
@@ -137,7 +139,7 @@ class Tiler : Tiling {
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
-  // Finds a summed vector whose entries depend on entries of vectors and on some numbers of the pair.
+  // Finds a summed vector whose entries depend on the same entries of other vectors, and on a few numbers of the pair.
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
@@ -194,7 +196,8 @@ class Tiler : Tiling {
     return true;
   }
 
-  // Marks a slot and all slots on which it depends. Not recursive, because a formula may be too deep for the stack.
+  // Marks a slot (a value of the plan) and all slots on which it depends. A loop replaces the recursion, which could
+  // overflow the stack for a deep formula.
   void need(int needed) {
     std::vector<int> todo{needed};
     while (!todo.empty()) {
@@ -210,15 +213,15 @@ class Tiler : Tiling {
     }
   }
 
-  // Returns whether a contraction or a vector sum reads a slot as a vector, 16 bytes at a time. The pairs may read the
-  // slot, too.
+  // Returns whether a contraction or a vector sum reads a slot as a vector, 16 bytes at a time. The steps of pairs may
+  // read the same slot.
   bool is_leaf(int slot) const {
     const auto reads = [&](const Entries& made) { return contains(made.leaves, slot); };
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
   }
 
-  // Orders the slots of each level: first the norms, then the slots that pairs read, then the others. Vectors that are
-  // read 16 bytes at a time start at multiples of 16 bytes.
+  // Orders the slots of each level (row, column, uniform): first the norms, then the slots that pairs read, and then
+  // all other slots. Vectors that are read 16 bytes at a time start at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
@@ -256,8 +259,8 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-// Returns the sign with which the row's vector occurs in the summed vector. The summed vector must be the difference of
-// the two vectors of an expanded exponent, possibly times the square roots of the weights; otherwise the result is 0.
+// Returns the sign of the row's vector in the summed vector. The result is 0 unless the summed vector is the difference
+// of the two vectors of an expanded exponent, possibly times the square roots of the weights.
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;

@@ -14,50 +14,51 @@
 namespace kernops {
 namespace crossover {
 
-// From rows in the registers of a thread to tiles. The unit is the estimated number of registers of a row.
+// Limits between two main loops: rows in the registers of a thread, and tiles. The first two limits are estimated
+// numbers of registers of a row.
 constexpr int any_tiles = 15;          // a  tiles are never used up to this limit
-constexpr int row_too_long = 72;       // a  tiles are used above this limit, even if nothing is expanded
-constexpr int product_by_tiles = 32;   // a  minimum entries of an inner product that is not expanded
-constexpr int columns_by_tiles = 14;   // c  minimum entries of a vector of the column that is summed
+constexpr int row_too_long = 72;       // a  tiles are always used above this limit
+constexpr int product_by_tiles = 32;   // a  minimum entries of an inner product outside an exponent
+constexpr int columns_by_tiles = 14;   // c  minimum entries of a summed vector of the column
 constexpr int most_registers = 16384;  // m  a device reserves local memory for every thread that it can run
 
-// Contractions and vector sums by tiles: minimum numbers of entries, and maximum counts.
+// Contractions and vector sums by tiles: minimum numbers of entries, and maximum numbers of contractions.
 constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
-constexpr int product_beside_states = 24;                       // d  the same, if f or w has several entries
+constexpr int product_beside_states = 24;                       // d  the first limit if f or w has several entries
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries in vector sums, other reductions
 constexpr int most_contractions = 4, most_leaves = 2;           // m
 constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
 constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum number of columns
 
-// Narrow main loop: rows of a thread, columns at a time, threads of a block.
+// Narrow main loop: limits for the rows of a thread, the columns that are unrolled, and the threads of a block.
 constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_rows_double = 24;  // a  registers
 constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers of a row
-constexpr int rows_of_a_processor = 64;             // a  minimum per row of a thread; below, fewer rows per thread
-constexpr int many_rows_of_a_processor = 256;       // a  minimum for blocks of 256 threads
+constexpr int rows_of_a_processor = 64;             // a  minimum rows per multiprocessor and row of a thread
+constexpr int many_rows_of_a_processor = 256;       // a  minimum rows per multiprocessor for blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
-constexpr int much_work = 64;  // a  instructions of a pair; above, one row per thread, no unrolling
+constexpr int much_work = 64;  // a  instructions of a pair; above: one row per thread, no unrolling
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats, doubles or roots, three rows
 
-// Wide main loop: up to these limits, the threads that hold the inner products also evaluate the pairs; limits of
-// tiles.
+// Wide main loop. Up to the limits of the first line, the threads that hold the inner products also evaluate the pairs.
+// The other lines limit the size of tiles.
 constexpr int little_work = 16, kept_of_row = 8, kept_of_column = 16;  // a  instructions, values of a pair
 constexpr int short_contraction = 64;                                  // a  maximum entries for tiles with 64 columns
 constexpr int totals_in_registers = 256;                               // c  maximum entries of a sum
 constexpr int shared_bytes = 48 * 1024;                                // m  available to a block on every GPU
 
-// Warp groups: numbers of contracted entries.
-constexpr int warpgroups = 33, warpgroups_summed = 448;   // d  minimum without a vector sum, maximum with one
+// Warp groups (four warps that multiply together): limits of the number of contracted entries.
+constexpr int warpgroups = 33, warpgroups_summed = 448;   // d  minimum; maximum with a vector sum
 constexpr int resident_rows = 320;                        // m  maximum entries if rows stay in shared memory
-constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  maximum values of a column, if entries exceed these
+constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  maximum values of a column for more than 400 entries
 constexpr int kept = 4, beside_kept = 304;                // m  the same limits without a vector sum
 constexpr int values_by_warpgroups = 896;                 // d  maximum without a vector sum; above, panels
 
 // Panels: the numbers of entries, contracted or summed, above which panels are faster than tiles.
 struct Panels {
-  int several;  // several numbers of a pair: limit from which panels are used
-  // exponentials: contracted plus summed entries; minimum of summed entries
+  int several;  // minimum contracted entries if a pair has several numbers
+  // for sums with exponential weights: contracted plus summed entries, and minimum number of summed entries
   int weighed, weighed_columns;
-  int differences, differences_careful;  // gradients; the same with compensated sums, without tensor cores
+  int differences, differences_careful;  // gradients; gradients whose sums must not use tensor cores
   int summed_columns;                    // contracted entries if a sum has at least `panel_columns` entries
   int summed_wide;                       // contracted entries if a sum has at least `panel_wide` entries
   int values;
@@ -69,8 +70,8 @@ constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c
 constexpr int longest_digits = 1 << 15;                          // m  products of digits are less than 2^31
 constexpr Count panel_rows = 512;                                // b  minimum number of rows and of columns
 
-// Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and the minimum, as 2^bits, of
-// pairs times entries divided by the squared number of multiprocessors.
+// Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and minimum 2^list_bits of the
+// quotient (pairs times entries) / (squared number of multiprocessors).
 constexpr Count list_rows = 512, list_columns = 16, list_bits = 19;  // c
 constexpr Count most_listed = Count(1) << 30;                        // m
 

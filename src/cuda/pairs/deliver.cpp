@@ -1,12 +1,13 @@
-// Where kernels write the results of a part: directly to the output of the task, or to device memory "aside", from
-// which results are then copied.
+// Chooses where kernels write the results of a part of the rows: directly to the output of the task, or to a temporary
+// buffer ("aside"), from which the results are copied to the output.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// The layout of results aside, which is similar to that of the output: entry k of row n is at k * entry + n * row.
+// The layout of results in the temporary buffer, which is similar to the layout of the output: entry k of row n is at k
+// * entry + n * row.
 struct Order {
   bool by_row;  // the entries of a row are contiguous
   Count entry, row;

@@ -1,5 +1,6 @@
-// Runs a part of a map-reduce on one device: copies the data to the device, fills the levels and reduces the pairs. To
-// limit the memory, this is done in batches of rows and, within a batch of rows, in batches of columns.
+// Runs a part of a map-reduce on one device: copies the data to the device, fills the levels (values of rows, of
+// columns, and of no item) and reduces the pairs. To limit the memory, a part is processed in batches of rows and,
+// within a batch of rows, in batches of columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ struct KernelCache {
 
 namespace {
 
-// Returns the kernels of a plan. The first call writes their texts, and loads or compiles them.
+// Returns the kernels of a plan. The first call writes the CUDA texts of the kernels, and loads or compiles the texts.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
   if (!plan.cached_kernels) plan.cached_kernels = std::make_shared<KernelCache>();
   const Kernels*& k =
@@ -56,7 +57,7 @@ struct DeviceWorker::Work {
   }
 
   bool streams() const { return batch.columns < columns.count(); }
-  // Counts the pairs of a launch. If other launches follow, synchronises, so that the user can interrupt.
+  // Counts the pairs of a launch. If other launches follow, waits for the device, so that the user can interrupt.
   void finished(Count pairs) {
     done_pairs += pairs;
     if (done_pairs >= total_pairs) return;
@@ -95,8 +96,8 @@ std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range
   return to_states ? std::move(work.states) : nullptr;
 }
 
-// Launches the reduction of the pairs. A launch processes as many rows as take some tenths of a second, so that the
-// user can interrupt.
+// Launches the reduction of the pairs. The time of a launch is limited to some tenths of a second, so that the user can
+// interrupt.
 void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
   const Count most_columns = task.most_columns(columns.count());
@@ -129,8 +130,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   }
 }
 
-// Sets the addresses of the levels. The kernel addresses a column by its number among all columns, and not within a
-// batch.
+// Sets the addresses of the levels in the arguments of a kernel. The kernel addresses a column by its number among all
+// columns, and not by its number within the batch.
 void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   const Task& task = work.task;
   const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
@@ -143,8 +144,8 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Sets the address of a job's states. States of earlier batches of columns come first. Returns the job that merges
-// these states and the new ones.
+// Sets the address of a job's states. The states of earlier batches of columns precede the states that this job writes.
+// Returns the job that merges both.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
@@ -155,8 +156,9 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// Returns true if few items are filled: the kernel may then begin before the filling has ended. After long fills, the
-// multiprocessors that end early would receive more pairs than others.
+// Returns true if few rows and columns are filled. In this case, the kernel for the pairs may begin before the filling
+// has ended. If the filling takes long, multiprocessors that finish filling early would receive more pairs than other
+// multiprocessors.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items per multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;
@@ -167,7 +169,7 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.recipe.sums_vectors()) {
-    // true if a block merges all totals of a row
+    // true if one block must merge all entries of the sums of a row
     const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);

@@ -21,33 +21,34 @@ struct Range {
   Count count() const { return end - begin; }
 };
 
-// A map-reduce, which is the same for all devices.
+// A map-reduce. All devices receive the same task.
 struct Task {
   const TiledPlan& plan;
   const Data& data;
   const Settings& settings;
   Recipe recipe;
   Output out;
-  Count first_row;  // row of the plan's result that begins at `out`
+  Count first_row;  // `out` begins with this row of the plan's result
   bool any_columns;
 
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
   Count rows_of_block() const { return recipe.rows(); }
-  // The number of pairs that take some tenths of a second; after such a launch, the caller may interrupt.
+  // Returns the number of pairs that a launch reduces in some tenths of a second, so that the user can interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
   Count most_columns(Count columns) const;  // maximum number of columns of a block
-  // The number of full blocks that would have as many pairs as `rows` rows.
+  // Returns the number of blocks with the maximum number of columns that would have as many pairs as `rows` rows.
   Count full_blocks(Count rows) const;
 };
 
-// Returns the numbers of rows and columns and, with ranges, the average number of rows in the cluster of a pair.
+// Returns the numbers of rows and columns, and for ranges the average number of rows in the cluster of a pair.
 Extent extent_of(Count rows, Count columns, const Blocks* ranges);
 
-// The blocks of some rows for all launches, which process the same columns; a launch has at most `most` blocks.
+// The thread blocks that reduce some rows, divided into launches of at most `most` blocks. All launches process the
+// same columns.
 class Grid {
  public:
   Grid(const Task& task, Range rows, Range columns, Count most);
@@ -64,7 +65,7 @@ class Grid {
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
-// Device memory for the levels of some rows and columns, in the layout that the kernels read.
+// Device memory for the values of a plan: uniform values (`once`), values of some rows (`x`) and of some columns (`y`).
 struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
@@ -81,19 +82,19 @@ class DeviceWorker {
   // Loads the kernels of a task. The first thread must call this function before other threads launch the kernels.
   void prepare(const Task& task);
 
-  // Copies data from other devices, unless the data are copied in batches. This must be done for all devices before any
-  // device begins, because each copy waits for the work of the device from which it copies.
+  // Copies data from other devices, except data that are copied batch by batch. The caller must call this function for
+  // all devices before any device begins its work, because each copy waits for the work of the source device.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
   void fetch_all(const Task& task, Range rows, Range columns);
 
-  // Frees copies of data that belong to a single batch.
+  // Frees copies of data that belong to a single batch, and keeps copies that all batches read.
   void keep_shared(const Data& data);
 
-  // Launches the reduction of a part. Writes results to the output of the task or, if other devices reduce other
-  // columns (`to_states`), returns the states of the rows.
+  // Launches the reduction of a part. Writes the results to the output of the task. If several devices share the
+  // columns (`to_states`), returns the states of the rows instead.
   std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
                                  bool to_states = false);
-  // Reduces a part by panels or lists. Returns false if memory is short or if values have too large a range.
+  // Reduces a part by panels or by lists. Returns false if memory is short or if values have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges `count` states of each row, in order, and writes the results to the output.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
@@ -136,7 +137,7 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
-  size_t bytes_aside(const Task& task, Count rows) const;  // of results that are copied to the output
+  size_t bytes_aside(const Task& task, Count rows) const;  // bytes of the temporary buffer for results
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 

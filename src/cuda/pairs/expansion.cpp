@@ -1,15 +1,15 @@
-// Computes the exponent c |x - y|^2 of an exponential by the norm expansion c |x|^2 + c |y|^2 + (-2 c x
-// y). The norms and the scaled vectors are computed once per row or column, so that each entry of a pair takes one
-// multiply-add. Cancellation loses digits in proportion to the norms, and the absolute error of the exponent is the
-// relative error of the exponential. Kernels therefore use the expansion only if both norms are small
+// Computes the exponent c |x - y|^2 of an exponential by the norm expansion c |x|^2 + c |y|^2 + (-2 c x | y), where (a
+// | b) is an inner product. The norms and the scaled vectors are computed once per row or column, so that a pair takes
+// one multiply-add for each entry. Cancellation loses digits in proportion to the norms, and the absolute error of the
+// exponent is the relative error of the exponential. Kernels therefore use the expansion only if both norms are small
 // (cuda/values.cuh).
 //
-// An exponent c |x - y| with c < 0 is -|x' - y'|, where x' = -c x and y' = -c y. Here no cancellation occurs, but
-// rounding errors grow with the vectors, so only short vectors are scaled in this way. Scaling saves a multiplication
-// and the clamping of the exponent. The polynomial in front of the exponential of a Matern function, 1 + a |x - y| +
-// ..., is computed from |x' - y'|, too.
+// An exponent c |x - y| with c < 0 is -|x' - y'|, where x' = -c x and y' = -c y. This form has no cancellation, but its
+// rounding errors grow with the norms of the vectors. Therefore kernels use this form only for short vectors. Scaling
+// saves a multiplication and the clamping of the exponent. The polynomial in front of the exponential of a Matern
+// function, 1 + a |x - y| + ..., is computed from |x' - y'|, too.
 //
-// If the coordinates of the distance have weights, a pair takes no additional work.
+// Weights of the coordinates are included in the scaled vectors, and thus cause no additional work for a pair.
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class Expander {
     if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
       return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
-    // otherwise both vectors of a column would be in shared memory
+    // long scaled vectors would be in shared memory in addition to the original vectors
     if (root && (long_vectors_ || plan_.slots[row].size >= crossover::contracted)) return {};
     Expansion expansion{};
     expansion.exponent = exponent, expansion.distance = made->out, expansion.root = root, expansion.factor = factor;
@@ -61,9 +61,9 @@ class Expander {
     return expansion;
   }
 
-  // Returns whether the root and the distance can be replaced by those of the scaled vectors. Apart from the exponent,
-  // only polynomials with a constant term may read the root or the distance: rounding errors are small compared with
-  // the constant.
+  // Returns whether the distance of the scaled vectors, and its root, can replace the distance of the original vectors
+  // and its root. Apart from the exponent, only polynomials with a constant term may read the root or the distance,
+  // because rounding errors are small compared with the constant.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {
@@ -85,8 +85,8 @@ class Expander {
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
-  // Returns whether the scaled vector can replace the original vector. If threads hold vectors in registers, they
-  // should not hold both.
+  // Returns whether the scaled vector can replace the original vector. If threads hold vectors in registers, the
+  // original vector must not be needed for another value.
   bool may_replace(int vector) const {
     return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }
@@ -113,7 +113,7 @@ class Expander {
 Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(plan, long_vectors).make(); }
 
 // Finds the inner product of a long vector of the row and a long vector of the column. If f or w has several entries,
-// one thread per row is faster up to a greater length.
+// the narrow main loop is faster up to a greater length of the vectors.
 Expansion find_product(const Plan& plan) {
   const bool weighs = reduction_table()[plan.reduction.row].exponentiates();
   const bool some = weighs ? plan.w_size < many_weights : plan.f_size > 1 && plan.f_size < many_weights;

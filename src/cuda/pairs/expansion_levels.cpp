@@ -1,8 +1,9 @@
 // Adds the slots and steps that the expansion of an exponent needs to a plan (cuda/pairs/expansion.cpp).
 //
-// There are three cases. If a thread holds the vectors, -2 c x replaces x. If the exponent contains the root of the
-// distance, -c x and -c y replace both vectors. If the exponent is contracted by tiles, the inner product of two scaled
-// vectors replaces the distance, and the vectors are padded with zeros to whole chunks of tensor cores.
+// There are three cases for an exponent with the factor c and the distance of x and y. If a thread holds the vectors in
+// registers, -2 c x replaces x. If the exponent contains the root of the distance, -c x replaces x and -c y replaces y.
+// If tiles contract the vectors, the inner product of two scaled vectors replaces the distance. These vectors are
+// padded with zeros to a multiple of 16 entries, which tensor cores require.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -51,12 +52,12 @@ class Placing {
     tiling_.used[e_.row_power] = tiling_.used[e_.column_power] = true;
   }
 
-  // Returns the slot of a value that is 1, or 0 if a weight is negative.
+  // Returns the slot of a number that is 0 if a weight is negative, and otherwise 1.
   int valid_weights() { return add(Level::uniform, OpId::Step, 1, add(Level::uniform, OpId::Min, 1, e_.weights)); }
 
   void take_roots() {
     const int size = plan_.slots[e_.row].size;
-    const double room = 1 << 26;  // 32 times this number is the square of 46,000 ranges, whose rounding error is 5e-12
+    const double room = 1 << 26;  // norms are limited to 32, so |x| is at most 46,000 ranges; rounding errors are 5e-12
     const int most = add(Level::uniform, OpId::Mult, 1, valid_weights(), tiling_.constant(room));
     const auto take = [&](Level level, int from, int& vector, int& norm) {
       vector = add(level, OpId::Mult, size, plan_.roots, from);
@@ -107,8 +108,9 @@ class Placing {
     }
   }
 
-  // Multiplies a vector by `scale` and computes its norm, which is only compared with a limit. The norm is divided by
-  // `positive`, which is 1, or 0 if the scale is invalid: the norm is then infinite or NaN, and exceeds the limit.
+  // Multiplies a vector by `scale` and computes the norm of the product. Kernels only compare this norm with a limit.
+  // The norm is divided by `positive`, which is 0 if the scale is invalid, and otherwise 1. After a division by 0, the
+  // norm is infinite or NaN, and exceeds the limit.
   void scale_vector(Level level, int from, int scale, int positive, int& vector, int& norm) {
     vector = add(level, OpId::Mult, plan_.slots[from].size, scale, from);
     norm = add(level, OpId::Divide, 1, add(level, OpId::Sqrt, 1, add(level, OpId::SqNorm2, 1, vector)), positive);
@@ -125,8 +127,8 @@ class Placing {
 
 void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
 
-// Finds a weighted distance and a sum with the same weights. The vectors are multiplied by the square roots of the
-// weights, and the sum by the roots and by the signs of the weights.
+// Finds a weighted distance and a sum with the same weights. The two vectors of the distance are multiplied by the
+// square roots of the weights. The sum is multiplied by these roots and by the signs of the weights.
 void find_roots(Tiling& tiling) {
   TiledPlan& plan = tiling.plan;
   std::vector<Step>& steps = plan.steps[int(Level::pair)];
@@ -146,7 +148,7 @@ void find_roots(Tiling& tiling) {
     return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);
   };
   const auto may_read = [&](const Step& step) {
-    if (!is_read(step.out)) return true;  // steps whose results are not read will be removed
+    if (!is_read(step.out)) return true;  // a later pass removes steps with unused results
     const bool row = reads(step, expansion.row), column = reads(step, expansion.column);
     return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
            !reads(step, difference->out);

@@ -11,13 +11,14 @@ namespace {
 
 const ReductionRow& row_of(const Plan& plan) { return reduction_table()[plan.reduction.row]; }
 
-// Estimates how many registers the numbers of a row take; `entries` is the number of entries that are loaded for a row.
+// Estimates the number of registers for the data and the state of a row; `entries` is the number of entries that are
+// loaded for a row.
 int registers(const Plan& plan, int entries) {
   return entries + plan.entries[int(Level::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
          (row_of(plan).exponentiates() ? 16 + 3 * plan.w_size : 0);
 }
 
-// Counts the entries of rows that pairs read, without entries that are only needed to compute others.
+// Counts the entries of rows that pairs read, without entries that are only needed to compute other entries of rows.
 int read_by_pairs(const Plan& plan) {
   std::set<int> read{plan.f, plan.w};
   for (const Step& step : plan.steps[int(Level::pair)]) read.insert(std::begin(step.in), std::end(step.in));
@@ -80,12 +81,12 @@ Layouts lay_out(const Plan& plan, const Settings& settings) {
   tiles.long_vectors = bulk.long_vectors = bulk.bulk = true;
   tiles.products = adds_by_tiles(settings);
   Layouts made{{tile(plan, rows), tile(plan, tiles), tile(plan, bulk)}, {}};
-  for (TiledPlan& each : made.plans) each.cache.reset();  // a cache owns the layouts: these must not own it
+  for (TiledPlan& each : made.plans) each.cache.reset();  // the cache owns the layouts, which must not own the cache
   made.features = features_of(made.plans);
   return made;
 }
 
-// Returns whether the values of a pair fit into registers. Larger values would be in local memory.
+// Returns whether a thread can hold the values of a pair in registers and local memory.
 bool fits(const Plan& plan, const Settings& settings) {
   if (registers(plan, plan.entries[int(Level::row)]) <= crossover::most_registers) return true;
   const PairFeatures f = lay_out(plan, settings).features;

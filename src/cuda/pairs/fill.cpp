@@ -1,4 +1,5 @@
-// Copies the inputs of a part to the device, and fills the levels that the kernels read.
+// Copies the inputs of a part to the device, and fills the levels that the kernels read: the values that are computed
+// once per row, per column, or per call.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ bool DeviceWorker::is_here(const ArrayRef& array) const {
   return array.space != MemorySpace::host && array.device == number_;
 }
 
-// Returns some items of an array on this device, copied if necessary. Each array is copied once, even if several
+// Returns a range of items of an array, copied to this device if necessary. Each array is copied once, even if several
 // reductions read it.
 ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   const size_t bytes = size_t(bytes_of_number(array));

@@ -1,4 +1,5 @@
-// The blocks of a grid. Without ranges, the rows are divided evenly. With ranges, no block has rows of two clusters.
+// The thread blocks of a grid. Without ranges, the rows are divided evenly between blocks. With ranges, all rows of a
+// block belong to the same cluster.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -24,7 +25,7 @@ Count Task::most_columns(Count columns) const {
 
 Count Task::full_blocks(Count rows) const {
   if (!ranges()) return ceil_div(rows, rows_of_block());
-  double met = 0;  // total number of columns of all blocks
+  double met = 0;  // sum of the numbers of columns of all blocks
   for (const RowBlock& block : ranges()->rows)
     met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.columns);
   const double part = double(rows) / double(ranges()->rows.back().end);
@@ -48,7 +49,7 @@ Grid::Grid(const Task& task, Range rows, Range columns, Count most)
   for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
   const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.columns > b.columns; };
   const Count count = Count(all.rows.size());
-  for (Count n = 0; n < count; n += most)  // the largest blocks come first, so that none of them ends late
+  for (Count n = 0; n < count; n += most)  // the largest blocks start first, so that the launch ends evenly
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
   blocks_ = uploaded(all.rows), intervals_ = uploaded(all.columns);
 }

@@ -1,4 +1,4 @@
-// Finds plans that select the nearest columns of each row (cuda/wide/nearest.cuh).
+// Finds plans that select the nearest columns of each row, by distances or by inner products (cuda/wide/nearest.cuh).
 #include "cuda/pairs/crossovers.h"
 #include "cuda/pairs/tiling.h"
 #include "formula/op_table.h"
@@ -6,7 +6,8 @@
 namespace kernops {
 namespace {
 
-// Returns 1 if an accumulator selects the smallest numbers, -1 if it selects the largest, and otherwise 0.
+// Returns 1 if an accumulator selects the smallest numbers, -1 if the accumulator selects the largest numbers, and
+// otherwise 0.
 int takes(Accumulator accumulator) {
   switch (accumulator) {
     case Accumulator::Min:

@@ -15,12 +15,12 @@ constexpr unsigned threads = 128, warps = threads / 32;
 
 Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
 
-// The number of floats that a vector of 16-bit numbers takes, rounded up to chunks of 64 bytes.
+// Returns the number of floats that have the size of one vector of 16-bit numbers, rounded up to chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
 
-// The 16-bit numbers, norms and bounds that are computed from rows or columns.
+// The 16-bit numbers, norms and error bounds that are computed from the vectors of rows or columns.
 struct Points {
   Points(const Task& task, Count count)
       : floats(floats_of_vector(task)),
@@ -43,8 +43,8 @@ struct Points {
   const Buffer norms, halves, bounds;
 };
 
-// The splits of the columns. There are so many that the device is filled even if there are few blocks of rows, but not
-// more, because each split fills separate lists, which takes time.
+// The splits of the columns. If there are few blocks of rows, several splits are needed to fill the device. More splits
+// would take more time, because each split fills its own lists.
 struct Splits {
   int count, columns;  // number of splits; columns of each split except the last one
   int stride;          // a step that visits all tiles of a split, such that successive tiles are far apart
@@ -109,8 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // Computes the results of some rows; `out` has the address of the result of row 0. Returns false if the bounds are
-  // too coarse to separate the nearest columns from others.
+  // Computes the results of some rows; `out` has the address of the result of row 0. Returns false if the bounds of the
+  // distances are too coarse to separate the nearest columns from other columns.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);
@@ -124,7 +124,7 @@ class NearestLists {
   }
 
  private:
-  // The number of rows that take some tenths of a second, after which the caller may interrupt.
+  // Returns the number of rows that take some tenths of a second. The caller checks for interrupts after so many rows.
   static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
     constexpr Count least = 1 << 12, most = 1 << 17;
     const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);
@@ -149,8 +149,8 @@ class NearestLists {
   const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
-  // The splits for all rows, and those for a trial with few rows, which shows early whether the bounds separate
-  // columns.
+  // The splits for all rows, and the splits for a trial with few rows. The trial shows early whether the bounds
+  // separate the nearest columns from other columns.
   const Splits splits_, trial_;
   const Points x_, y_;
   const Buffer centre_, longest_, odd_, limits_, lists_;

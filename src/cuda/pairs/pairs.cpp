@@ -11,7 +11,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The layouts of a plan, indexed by the settings on which layouts depend.
+// The layouts of a plan, indexed by the settings on which layouts depend: float32 or not, and compensated sums or not.
 struct LayoutCache : PlanCache {
   std::map<std::pair<bool, bool>, Layouts> layouts;
 };
@@ -32,7 +32,7 @@ Range part(Range all, size_t n, size_t parts) {
   return {begin, std::min(begin + size, all.end)};
 }
 
-// At the end of the scope, waits for the current device, even after an exception.
+// The destructor waits for the current device, also after an exception.
 struct Finally {
   ~Finally() { driver().cuCtxSynchronize(); }
 };
@@ -64,7 +64,7 @@ class CudaPairs : public Pairs {
     if (array.space == MemorySpace::host) return Pairs::read(array, first, items, entries);
     use_device(array.device);
     std::vector<double> numbers(size_t(items * entries));
-    // if gaps between the numbers are large, each item is read separately
+    // a run is copied with the gaps between its numbers; therefore runs follow the dimension with the smaller stride
     const bool by_item = array.entry <= array.item;
     const Count runs = by_item ? items : entries, count = by_item ? entries : items;
     const Count stride = by_item ? array.entry : array.item, apart = by_item ? array.item : array.entry;
@@ -117,12 +117,12 @@ class CudaPairs : public Pairs {
   }
   Task make_task(const Call& call, Count rows_of_device) {
     const Recipe recipe = choose_for(call, rows_of_device, last_attempt);
-    // with ranges, a block may have no columns
+    // if the reduction is restricted to ranges, a block may have no columns
     const bool any_columns = !recipe.ranges && call.columns.count() > 0;
     return {call.layouts.of(recipe), call.data, call.settings, recipe, call.out, call.first_row, any_columns};
   }
 
-  // Copies numbers to the host, together with the gaps between them.
+  // Copies numbers to the host; one copy includes the unused numbers between them.
   template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
     std::vector<T> all(size_t((count - 1) * stride + 1));
     const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
@@ -141,8 +141,8 @@ class CudaPairs : public Pairs {
   }
   DeviceWorker& first() { return workers_.front(); }
 
-  // Reduces pairs by panels or lists: each device processes some of the rows with all columns. Returns false if memory
-  // is short or if values have too large a range.
+  // Reduces pairs by panels or lists: each device processes a part of the rows with all columns. Returns false if
+  // memory is short or if values have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns) {
     if (task.recipe.mainloop == Mainloop::panels && !has_blas()) return false;
     const bool others = wait_for_others(task.data, task.out);
@@ -150,7 +150,7 @@ class CudaPairs : public Pairs {
     const bool done = workers_.size() == 1 ? first().reduce_in_bulk(task, rows, columns, task.settings.keep_going)
                                            : reduce_in_bulk_together(task, rows, columns);
     use_device(first().number());
-    if (others) synchronize();  // must wait: other devices do not track the pending copies of this device
+    if (others) synchronize();  // other devices do not wait for pending copies of this device
     return done;
   }
   bool reduce_in_bulk_together(const Task& task, Range rows, Range columns) {
@@ -164,14 +164,14 @@ class CudaPairs : public Pairs {
       });
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // threads cannot collect garbage; tiles, which are used instead, take less memory
+      collect_garbage();  // only this thread can collect garbage; the caller then uses tiles, which take less memory
       return false;
     }
     return std::all_of(done.begin(), done.end(), [](bool each) { return each; });
   }
 
-  // Stores the value of each pair, on the first device only. If the output is not on this device, the values are copied
-  // some columns at a time.
+  // Stores the value of each pair, on the first device only. If the output is not on this device, each batch of columns
+  // is copied to the output.
   void store(const Call& call, Range rows) {
     const int device = first().number();
     const Range columns = call.columns;
@@ -211,11 +211,11 @@ class CudaPairs : public Pairs {
     first().prepare(task);
     const bool others = wait_for_others(task.data, task.out);
     first().reduce(task, rows, columns, task.settings.keep_going);
-    if (others) synchronize();  // must wait: other devices do not track the pending copies of this device
+    if (others) synchronize();  // other devices do not wait for pending copies of this device
   }
 
-  // Returns whether the devices share the columns. They share the rows if there are few columns, or if there are so
-  // many blocks of rows that the number of blocks per device is nearly equal.
+  // Returns true if the devices share the columns, and false if they share the rows. The devices share the rows if
+  // there are few columns, or if the many blocks of rows can be distributed almost evenly.
   bool should_split_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
     return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.recipe.columns;
@@ -273,8 +273,8 @@ class CudaPairs : public Pairs {
     synchronize();
   }
 
-  // Waits for all devices that compute or store data of this reduction, because a device does not track the pending
-  // work of other devices. Returns whether several devices are involved.
+  // Waits for all devices that compute or store data of this reduction, because a device does not wait for pending work
+  // of other devices. Returns whether several devices are involved.
   bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;
     for (const DeviceWorker& worker : workers_) involved.insert(worker.number());

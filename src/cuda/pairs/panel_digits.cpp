@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// Rounds the length of vectors up to multiples of 64 bytes, which reduces the time of a product by a third.
+// Rounds the length of a vector up to a multiple of 64 bytes. A product of such vectors takes a third less time.
 Count whole(Count entries) { return ceil_div(entries, 64) * 64; }
 
 SmallNumbers from(const Digits& digits, int place, Count count) {
@@ -45,7 +45,7 @@ PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
       length_(columns_of_panel(columns)),
       width_(whole(panels_.width)),
       results_(size_t(rows * places_of_results(panels_, length_)) * sizeof(int)) {
-  // all panels have the same number of columns; in the last one, some columns do not exist
+  // all panels have the same number of columns; in the last panel, some of these columns do not exist
   const Count panels = panels_of(columns);
   for (const auto& [row, column, size] : panels_.products) {
     row_.try_emplace(row, rows, contraction_places, whole(size));
@@ -68,7 +68,8 @@ Count PanelDigits::bytes(const PanelPlan& panels, Count rows, Count columns) {
   return bytes + panels.adding() * (rows * (sum_places * length + 8) + all * (sum_places * width + 8));
 }
 
-// Computes the digits of vectors. Each item has its own step or, with `entries`, each entry has a step for all items.
+// Computes the digits of vectors. A step is the factor that converts digits to a number. Each vector has its own step
+// or, if `entries` is true, each entry has a step that all vectors share.
 void PanelDigits::take(const Numbers& from, bool entries, const Digits& to, int* odd) const {
   const Count stride = task_.stride(from.level);
   DigitJob job{};
@@ -96,9 +97,9 @@ Count PanelDigits::panel_of(const PanelJob& job) const {
   return bytes / task_.item_bytes(Level::column) / length_;
 }
 
-// Multiplies vectors of digits. All products of digits whose positions have the same sum are computed as one product of
-// matrices. Therefore the digits of a column are stored from the smallest to the largest, and those of a row in
-// reverse, so that both factors are contiguous.
+// Multiplies vectors of digits. The products of digits i and j with the same sum i + j are computed by one product of
+// matrices. The two factors of this product are contiguous, because the digits of a column are stored from the smallest
+// to the largest, and the digits of a row in the reverse order.
 void PanelDigits::multiply(const Digits& columns, Count count, const Digits& rows, PanelJob& job, int* results) const {
   job.apart = rows_ * count, job.product_width = int(count);
   for (int sum = 0; sum < rows.places; ++sum)

@@ -1,6 +1,6 @@
-// Products of panels for floats. Each number is split into digits, and cuBLAS multiplies the digits on the 8-bit
-// integer units (cuda/wide/panel_digits.cuh). Products of digits are exact for numbers of any size, and several times
-// as fast as products of floats.
+// Products of panels (parts of the matrix of all pairs) if the user requests float32. Each number is split into digits,
+// and cuBLAS multiplies the digits on the 8-bit integer units (cuda/wide/panel_digits.cuh). Products of digits are
+// exact for numbers of any size, and several times as fast as products of floats.
 #pragma once
 #include <kernops/jobs/panels.h>
 
@@ -19,16 +19,17 @@ class PanelDigits {
   static Count columns_of_panel(Count columns);
   static Count bytes(const PanelPlan& panels, Count rows, Count columns);
 
-  // Allocates memory for `rows` rows at a time, and for all columns of a panel.
+  // Allocates memory for `rows` rows, which are processed at a time, and for `columns` columns.
   PanelDigits(const Task& task, Count rows, Count columns);
 
-  // Computes the contractions of a panel. The digits of all columns are computed before the first panel.
+  // Computes the contractions of a panel. The first call computes the digits of all columns.
   void contract(PanelJob& job);
-  // For each row, adds the sum over the columns of number n of the pair times a vector of the column.
+  // Adds to the sum of each row: the sum over the columns of number n of the pair, times a vector of the column.
   void add_up(PanelJob& job, int vector, int n) const;
 
  private:
-  // The digits of some vectors, and the step of each vector (jobs/panels.h).
+  // The digits of some vectors, and the step of each vector: the factor that converts digits to numbers
+  // (jobs/panels.h).
   struct Vectors {
     Vectors(Count vectors, int places, Count entries);
     Digits digits(Count first = 0) const;
@@ -56,7 +57,7 @@ class PanelDigits {
   std::deque<Vectors> numbers_;
   const Buffer results_;  // results of the products of digits, first for contractions and later for sums
   void *make_digits_, *add_products_;
-  const void* first_column_ = nullptr;  // the first column of those whose digits have been computed
+  const void* first_column_ = nullptr;  // the address of the first column with digits
 };
 
 }  // namespace cuda

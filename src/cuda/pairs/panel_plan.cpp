@@ -1,11 +1,12 @@
-// Finds the products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair must be the inner product
-// of a vector of the row and a vector of the column. The summand is split into terms: numbers of the pair times vectors
-// of the column, and numbers times vectors of the row. For the latter, only the total of the numbers is needed. For
-// example, a Hessian times a vector is the sum
+// Finds the products and sums of panels: parts of the matrix of pairs that cuBLAS multiplies (cuda/pairs/panels.cpp). A
+// contraction of a pair must be the inner product of a vector of the row and a vector of the column. The summand is
+// split into terms: numbers of the pair times vectors of the column, and numbers of the pair times vectors of the row.
+// A term with a vector of the row only needs the total of its numbers. For example, a Hessian times a vector is the sum
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
 //
-// where x' and y' are the centred vectors of the expanded exponent, and (x - y | h) = (x' | h) - (y' | h).
+// where (a | b) is an inner product, and x' and y' are the centred vectors of the expanded exponent, and (x - y | h) =
+// (x' | h) - (y' | h).
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -41,7 +42,8 @@ class SumTaker {
   int times(int a, int b) { return a && b ? tiling_.add(Level::pair, OpId::Mult, 1, a, b) : a + b; }
   int opposite(int number) { return tiling_.add(Level::pair, OpId::Minus, 1, number); }
 
-  // Adds a term to the sum: `number`, a slot of the pair, times the vector in `slot`. The number in slot 0 is 1.
+  // Adds a term to the sum: the number of the pair in the slot `number`, times the vector in `slot`. If `number` is 0,
+  // the factor is 1.
   bool add(int slot, int number) {
     if (plan_.slots[slot].size != made_.width) return false;
     if (level(slot) == Level::row) return join({number, 0, slot, 0});
@@ -72,8 +74,8 @@ class SumTaker {
     weighted_ = false;
     return taken;
   }
-  // Accepts only differences of the vectors of an expanded exponent, which are centred: other vectors may have a common
-  // offset, which would cause cancellation.
+  // Adds a term for a difference of vectors. Only vectors of an expanded exponent are accepted, because these vectors
+  // are centred. The offset of other vectors could cause cancellation.
   bool add_difference(const Step& made, int number) {
     const Expansion& e = plan_.expansion;
     for (const int n : {0, 1})
@@ -87,8 +89,8 @@ class SumTaker {
     return term.number && int(made_.terms.size()) <= most;
   }
 
-  // Returns whether all terms have the weights of the exponent, or none has; if the exponent has weights, differences
-  // must have them.
+  // Returns false if some terms have the coordinate weights of the exponent and other terms have no weights. Also
+  // returns false for a difference without weights, if the exponent has weights.
   bool take_roots() {
     const bool differs = std::any_of(made_.terms.begin(), made_.terms.end(),
                                      [](const PanelPlan::Term& term) { return term.difference != 0; });
@@ -108,8 +110,8 @@ class SumTaker {
   int weighted_terms_ = 0;
 };
 
-// Adds the steps that panels need, once the contractions are known and the vectors of the expansion have slots. Steps
-// read existing slots, and are inserted after the steps that compute these slots.
+// Adds the steps that panels need. The contractions must be known, and the vectors of the expansion must have slots.
+// The added steps read existing slots, and are inserted after the steps that compute these slots.
 class Placing {
  public:
   explicit Placing(Tiling& tiling)
@@ -128,22 +130,22 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
-  // Returns whether a step multiplies by the weights of the exponent, while the sum contains the square roots of these
+  // Returns whether a step multiplies by the weights of the exponent, and the sum contains the square roots of these
   // weights.
   bool is_weighted(const Step& step) const {
     return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
   }
   int once(OpId op, int a, int b = 0) { return tiling_.add(Level::uniform, op, 1, a, b); }
 
-  // Marks a slot that pairs read or write, and returns it.
+  // Marks a slot that steps of pairs read or write, and returns this slot.
   int needed(int slot) {
     tiling_.used[slot] = true;
     if (plan_.slots[slot].level == Level::pair) tiling_.computed.insert(slot);
     return slot;
   }
 
-  // The factor that converts the column's vector of an expanded exponent to the original vector minus the centre. For
-  // the row's vector, the sign of the factor differs.
+  // Returns the slot of the factor that converts the scaled vector of a column to the original vector minus the centre.
+  // The factor of the row's vector has the opposite sign if the factor of the exponent is positive.
   int inverse() {
     if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
     return inverse_;
@@ -171,8 +173,8 @@ class Placing {
     return expands() && multiply_difference(made);
   }
 
-  // Replaces the contraction (x - y
-  // h) by products, where h is a vector of the row or of the column. x - y may have weights.
+  // Replaces the contraction (x - y | h) by products, where h is a vector of the row or of the column. x - y may have
+  // weights.
   bool multiply_difference(Entries& made) {
     if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
     const Step difference = made.steps[0], contraction = made.steps.back();
@@ -193,8 +195,9 @@ class Placing {
     return true;
   }
 
-  // Replaces the value of a contraction by a difference of two terms: `item`, a number of the row or of the column, and
-  // `number` times a contraction of a row's and a column's vector. `item_first` is true if `item` is the minuend.
+  // Replaces the value of a contraction by a difference of two terms: `item`, which is a number of the row or of the
+  // column; and `number` times the inner product of a row's and a column's vector. `item_first` is true if `item` is
+  // the minuend.
   void subtract(Entries& made, bool item_first, int item, int number) {
     const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
     const auto one = [](int slot) { return SizedSlot{slot, 1}; };
@@ -209,8 +212,8 @@ class Placing {
     made.slot = contraction;
   }
 
-  // Replaces n (x - y) by n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. The
-  // sums are divided by s only once, at the end.
+  // Replaces the term n (x - y) by n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or
+  // -s. Only the final sums are divided by s.
   bool expand(PanelPlan::Term& term) {
     if (!expands() || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;

@@ -1,9 +1,9 @@
-// Sums over pairs of long vectors, by panels of some thousand rows and columns. cuBLAS computes the contractions of a
-// panel as a product of matrices. A kernel replaces the contractions by the numbers of the pairs
-// (cuda/wide/panels.cuh). Then cuBLAS multiplies these numbers by the vectors of the columns, and adds the product to
-// the sums of the rows. All numbers are doubles; if the user requests floats, products are computed from digits
-// (cuda/pairs/panel_digits.h). If numbers are not finite, or if points are too far apart for the norm expansion, the
-// pairs are reduced by tiles instead.
+// Computes sums over pairs of long vectors. The matrix of all pairs is divided into panels of some thousand rows and
+// columns. cuBLAS computes the contractions of a panel as a product of matrices. A kernel replaces the contractions by
+// the numbers of the pairs (cuda/wide/panels.cuh). Then cuBLAS multiplies these numbers by the vectors of the columns,
+// and adds the product to the sums of the rows. All numbers are doubles; if the user requests floats, products are
+// computed from digits (cuda/pairs/panel_digits.h). If numbers are not finite, or if points are too far apart for the
+// norm expansion, tiles reduce the pairs instead.
 #include <algorithm>
 
 #include "cuda/pairs/device_worker.h"
@@ -91,14 +91,15 @@ class PanelSums {
   }
 
  private:
-  // The number of rows of a panel. All panels have nearly the same number of rows, which depends only on the total
-  // number of rows. Panels of digits have twice as many columns, and three results for each pair.
+  // Returns the number of rows of a panel. All panels have nearly the same number of rows, which depends only on the
+  // total number of rows, and not on the free memory. Panels of digits have half as many rows, because they have twice
+  // as many columns, and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
-  // The number of matrices that a panel needs: the contractions of a pair, which the numbers of the pair then
-  // overwrite.
+  // Returns the number of matrices that a panel needs. Each matrix first has a contraction of each pair, which a number
+  // of the pair then overwrites.
   static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 

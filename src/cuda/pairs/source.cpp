@@ -1,4 +1,5 @@
-// Writes a Plan as CUDA text: the structs of its levels, and the entry points of its kernels.
+// Writes a Plan as CUDA text: a struct with the values of each level (row, column, uniform), and the entry points of
+// the kernels.
 #include <algorithm>
 
 #include "cuda/pairs/text.h"
@@ -52,16 +53,16 @@ class Writer {
     }
   }
   int offset(int slot) const { return slot ? plan.slots[slot].offset : -1; }
-  // Returns whether vectors are summed with exponential weights.
+  // Returns whether vectors are summed with exponential weights, which need a common shift of the exponents.
   bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
   std::string powers() const {
     return shifts() ? "accumulators::" + reduction_table()[plan.reduction.row].accumulator_name +
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // Writes the constants of a panel: the length of summed vectors, the slots of the factors of their sums, and three
-  // lists with an element for each number of a pair: whether the number multiplies a vector of the column, the vector
-  // of the row that the total of the number multiplies, and the factor of this total.
+  // Writes the constants of a panel: the length of summed vectors, and the slot of the factor of their sums. Three
+  // lists have an element for each number of a pair: whether the number multiplies a vector of the column; the vector
+  // of the row by which the total of the number is multiplied; and the factor of this total.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
@@ -144,7 +145,7 @@ class Writer {
     return out + scaled(where, target) + "  }\n";
   }
 
-  // Writes the code that scales the two vectors in the inner product of an expansion.
+  // Writes the code that scales the vector of the row or of the column in the inner product of an expanded exponent.
   std::string scaled(Level where, const std::string& target) const {
     const Expansion& e = plan.expansion;
     if (plan.inner_product.size == 0 || where == Level::uniform) return "";

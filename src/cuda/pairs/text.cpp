@@ -35,8 +35,8 @@ bool Words::takes_turns(const Step& step) const {
   return op_row(step.op).is(OpId::Exp2) && !wide() && std::any_of(steps.begin(), steps.end(), is_special);
 }
 
-// Returns whether the arguments of sines and cosines are tested for fast range reduction. This is done only for sums,
-// because a tile may have to be computed twice, and only sums have small states.
+// Returns whether kernels use the fast range reduction of sines and cosines, which is valid only for small arguments. A
+// tile with a large argument is computed again, so a copy of the state is needed. Only sums have a small state.
 bool Words::watches_turns() const {
   const auto& steps = plan.steps[int(Level::pair)];
   return settings.single && reduction_table()[plan.reduction.row].sums() &&

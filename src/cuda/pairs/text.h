@@ -1,5 +1,5 @@
-// The parts of the CUDA text of a plan, which names functions and structs in order. The headers below inst/include
-// define these names.
+// Writers of the parts of the CUDA text of a plan. The text lists functions and structs in order; the headers below
+// inst/include define them.
 #pragma once
 #include "cuda/pairs/choose.h"
 #include "cuda/text.h"
@@ -7,7 +7,7 @@
 namespace kernops {
 namespace cuda {
 
-// The input of all parts, and the names of the slots in the text.
+// The input of the functions below, and the names of the plan's slots (values) in the text.
 struct Words {
   const TiledPlan& plan;
   const Settings& settings;
@@ -21,7 +21,7 @@ struct Words {
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // the call of an operation for a pair
-  // the same call, which stores its result in the variable `result`
+  // a call that stores its result in the variable `result`
   std::string call_to(const std::string& result, const Step& step, const Names& names) const;
   bool has_own_call(const Step& step) const;  // true for operations with a single implementation
   bool watches_turns() const;                 // true if sines and cosines use cuda/turns.cuh
@@ -32,10 +32,12 @@ struct Words {
 
 const char* text_of(Atom atom);  // the name of the struct of an atom
 
-// Writes the steps that evaluate a pair (cuda/pairs/text_pairs.cpp). With `near`, exponents are expanded.
+// Writes the steps that evaluate a pair (cuda/pairs/text_pairs.cpp). If `near` is true, the steps use the expansion of
+// the exponent, which is valid for small norms.
 std::string pairs(const Words& words, bool near);
 
-// Writes the structs of long vectors, and a list of the contractions that pairs read (cuda/pairs/text_vectors.cpp).
+// long_vectors() writes the structs of long vectors, and contractions() lists the contractions that pairs read
+// (cuda/pairs/text_vectors.cpp).
 std::string long_vectors(const Words& words);
 std::string contractions(const Words& words, bool near);
 

@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int longest_copied = 256;  // larger values are stored directly at their destination
+constexpr int longest_copied = 256;  // values with more entries are stored directly at their destination
 
 class Pairs {
  public:
@@ -51,13 +51,13 @@ class Pairs {
   }
 
  private:
-  // True for steps that the text of expanded pairs omits, because other slots replace their results.
+  // True if the text with the expanded exponent omits a step, because another slot replaces the step's result.
   bool is_replaced(const Step& step) const {
     const Expansion& e = plan.expansion;
     return e.rooted ? op_row(step.op).is(OpId::Subtract) && reads(step, e.row) : step.out == e.distance && !e.root;
   }
-  // Writes the slots of a column that contain the norm of its vector and its weight, which includes the norm. If the
-  // column has no weight, both slots are that of the norm.
+  // Writes two slots of a column: the norm of its vector; and its weight, which includes the norm. If the column has no
+  // weight, the second slot is also the norm.
   std::string norm() const {
     const int norm = plan.expansion.column_norm, weight = plan.weighted ? plan.column_weight() : 0;
     return "  static constexpr int norm = " + number(plan.slots[norm].offset) +
@@ -83,7 +83,7 @@ class Pairs {
     if (step.out == e.distance)
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.column_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
-    const char* every = e.factors.empty() ? "2" : "3";  // the other work of a pair hides the time of special functions
+    const char* every = e.factors.empty() ? "2" : "3";  // other work hides the time of special functions
     if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
     const auto factor = e.factors.find(step.out);
     if (factor == e.factors.end()) return words.call(step, step.size, names);

@@ -10,7 +10,7 @@ namespace cuda {
 namespace {
 
 // Writes the signs of the row's and the column's vector in the summed vector, which is the vector of the column or a
-// difference, and, if an expanded exponent has changed these vectors, their centre and scale.
+// difference. If an expanded exponent has changed these vectors, also writes their centre and scale.
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const int of_row = words.plan.row_in_vector_sum();
@@ -22,8 +22,8 @@ std::string parts_of_vector_sum(const Words& words) {
          ", power = " + number(!of_row && words.sums_scaled() ? words.plan.slots[e.column_power].offset : -1);
 }
 
-// The atom of a contraction. Floats are split into 16-bit numbers, because values that cannot be scaled to 16 bits are
-// rare.
+// Returns the atom (the hardware that multiplies) of a contraction. In the scaled product, floats are split into 16-bit
+// numbers, because values that cannot be scaled to 16 bits are rare.
 const char* atom_of(const Words& words, const Entries& made) {
   const TiledPlan& plan = words.plan;
   if (&made == &plan.vector_sum) return text_of(words.recipe.summed);
@@ -31,8 +31,8 @@ const char* atom_of(const Words& words, const Entries& made) {
   return text_of(plan.is_product(made) && !plan.expansion.product ? words.recipe.product : Atom::terms);
 }
 
-// Writes the code that computes one entry of a vector. x, y and z have the entry of each vector of the row, of the
-// column and of the uniform level.
+// Writes the code that computes one entry of a vector. In this code, x has the entry of each vector of the row, y of
+// the column, and z of the uniform level.
 std::string entries(const Words& words, const std::string& name, const Entries& made) {
   const char* letters[] = {"z", "x", "y"};
   Names names = words.names;

@@ -1,5 +1,5 @@
-// A Plan in the form in which a GPU executes it: long vectors are contracted and summed by tiles, and exponents that
-// contain a distance are expanded.
+// The form of a Plan that a GPU executes. Tiles of threads contract and sum long vectors, and exponents that contain a
+// distance are expanded. A slot is a value of the plan, and 0 stands for no slot.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -12,37 +12,36 @@ namespace cuda {
 struct KernelCache;  // cuda/pairs/device_worker.cpp
 }
 
-// A vector that is computed entry by entry, or the sum of its entries. `steps` compute one entry, as if all sizes were
-// 1. If there are no steps, the vector is the only element of `leaves`.
+// A vector that is computed entry by entry, or the sum of its entries. `steps` are the operations that compute one
+// entry, as if all vectors had size 1. If there are no steps, the vector is the only element of `leaves`.
 struct Entries {
   int slot, size;
   std::vector<int> leaves;  // slots of vectors of the row, of the column, or of the uniform level
   std::vector<Step> steps;
-  std::vector<int> numbers;  // slots of numbers of the pair that all entries read, in addition to vectors
+  std::vector<int> numbers;  // slots of numbers of the pair that every entry reads, in addition to vectors
 };
 
-// The slots of an expansion. The exponent is c |x - y|^2, with the factor c and the distance |x - y|^2. It is computed
-// as c |x|^2 + c |y|^2 + (x'
-// y'), with two norms and an inner product, where x' = -2 c x and y' = y. If the inner product is contracted by tiles,
-// put_scaled() of cuda/values.cuh scales x' and y', after subtracting a centre, if there is one. If there is no
-// expansion, all slots are 0.
+// The slots of an expansion. The exponent is c |x - y|^2, with the factor c and the distance |x - y|^2. The exponent is
+// computed as c |x|^2 + c |y|^2 + (x' | y'), with two norms and an inner product, where x' = -2 c x and y' = y. If the
+// inner product is contracted by tiles, put_scaled() of cuda/values.cuh scales x' and y', after subtracting a centre,
+// if there is one. If there is no expansion, all slots are 0.
 //
 // If `root` is set, the exponent contains the root of the distance: it is c |x - y| = -|x' - y'|, with x' = -c x and y'
-// = -c y. The norms are then |x'| and |y'|; they are infinite or NaN unless c < 0. Other products may also contain the
-// root or the distance. For each of these products, `factors` has the factor that must be used after x' and y' have
+// = -c y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain
+// the root or the distance, `factors` has the factor of each of these products that is correct after x' and y' have
 // replaced x and y.
 //
-// If coordinates have `weights`, the vectors contain the weights, and the norms are infinite or NaN unless all weights
-// are >= 0.
+// If coordinates have `weights`, the vectors are multiplied by the weights, and the norms are infinite or NaN if a
+// weight is negative.
 //
-// If `rooted`, nothing is expanded. The exponent slot is then the distance itself, which has weights, and a sum r (x -
-// y) also exists, where r are the square roots of the weights. If the norms are small, x and y are multiplied by r,
-// which saves two multiplications per entry of a pair. The norms are the squared lengths, divided by the largest
-// squared length that rounding allows.
+// If `rooted`, no exponent is expanded. In this case, `exponent` is the slot of a distance with weights, and the plan
+// also sums r (x - y), where r are the square roots of the weights. If the norms are small, x and y are multiplied by
+// r, which saves two multiplications per entry of a pair. The norms are squared lengths, divided by a limit for which
+// rounding errors are still small.
 //
-// If `product`, exponent and distance are both the contraction (x
-// y). It is computed from x and y, each multiplied by a power of two: one for the row, and one for the column. The
-// norms describe the range of the entries (put_product()).
+// If `product`, `exponent` and `distance` are the slot of the inner product (x | y). The inner product is computed from
+// x times a power of two for each row, and from y times a power of two for each column. The norms describe the range of
+// the entries (put_product()).
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
@@ -53,7 +52,7 @@ struct Expansion {
 
 // A search for the k nearest columns of each row (cuda/wide/nearest.cuh); k is 0 if the plan is not such a search.
 // `listed` is the number of columns in a list, a multiple of 32. `row` and `column` are the slots of the vectors. The
-// distance is the squared distance or, if `product` is 1 or -1, `product` times the inner product.
+// search compares squared distances or, if `product` is 1 or -1, inner products times `product`.
 struct Nearest {
   int row, column, k, listed;
   bool root;  // the result is the root of the squared distance
@@ -62,11 +61,12 @@ struct Nearest {
 };
 
 // The products and sums of panels. Contraction n of a pair is the product of a vector of the row and a vector of the
-// column, which have `size` entries (`products`). Number n of a pair (`terms`) multiplies a vector of the column with
-// `width` entries, and the total of number n is multiplied by `factor` and by a vector of the row; a part that does not
-// exist is 0. The sums of the columns' vectors are multiplied by `scale`, unless it is 0. If the plan is not suitable
-// for panels, there are no terms. While the plan is built, a `difference` of 1 or -1 stands for x - y or y - x, with
-// the vectors x and y of an expanded exponent.
+// column, which have `size` entries (`products`). Term n has the slot of number n of a pair (`terms`). This number
+// multiplies a vector of the column with `width` entries, and the total of this number is multiplied by `factor` and by
+// a vector of the row. A slot of 0 means that a vector or a factor does not exist. The sums of the columns' vectors are
+// multiplied by the value in slot `scale`, if this slot is not 0. A plan that is not suitable for panels has no terms.
+// While the plan is built, a `difference` of 1 stands for x - y, and of -1 for y - x, with the vectors x and y of an
+// expanded exponent.
 struct PanelPlan {
   struct Product {
     int row, column, size;
@@ -87,18 +87,18 @@ struct PanelPlan {
   }
 };
 
-// A Plan in which contractions have been removed from the steps of pairs. The remaining steps and f read only the first
-// `kept` entries of each level.
+// A Plan in which contractions have been removed from the steps of pairs. The remaining steps and the summand f read
+// only the first `kept` entries of each level (row, column, uniform).
 //
-// If `vector_sum` has a size > 0, the summand is f times this vector; f then also contains the numbers of the pair that
-// the entries of the vector read. `factor` is the slot of a number by which the sum of a row is multiplied, or 0;
-// `entry_factors` is the slot of a vector by which the sum is multiplied entry by entry, or 0.
+// If `vector_sum` has a size > 0, the summand is f times this vector; In this case, f also contains the numbers of the
+// pair that the entries of the vector read. `factor` is the slot of a number by which the sum of a row is multiplied,
+// or 0; `entry_factors` is the slot of a vector by which the sum is multiplied entry by entry, or 0.
 //
-// If an exponent is expanded, the norms are the first entries of their levels, and there is a second version of the
-// code of pairs. If `weighted`, 2^column_norm is a factor of the weight of a column (or is the weight), instead of
-// adding column_norm to each exponent; column_norm then does not come first. If summed vectors are multiplied by the
-// weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are included in the
-// vectors; the sums are then multiplied by the roots, with the signs of the weights.
+// If an exponent is expanded, the norms are the first entries of their levels, and the code of pairs has a second
+// version with the expansion. If `weighted`, column_norm is not added to each exponent, and is not the first entry of
+// its level. Instead, 2^column_norm is the weight of a column, or a factor of this weight. If summed vectors are
+// multiplied by the weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are
+// included in the vectors. The sums are then multiplied by the roots, with the signs of the weights.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // used by one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
@@ -116,10 +116,11 @@ struct TiledPlan : Plan {
   bool is_product(const Entries& made) const;
   int row_in_vector_sum() const;
   bool adds_columns() const;             // true if the summed vector belongs to the column
-  bool sums_columns_of_product() const;  // true if the only contraction is an inner product with this vector
+  bool sums_columns_of_product() const;  // true if the only contraction is an inner product with the summed vector
 };
-// The optimisations that tile() may apply: contractions and sums of long vectors; inner products of floats as 16-bit
-// numbers on tensor cores; reductions in bulk; and, for short vectors, square roots of weights.
+// The optimisations that tile() may apply. long_vectors: contractions and sums of long vectors. products: inner
+// products of floats as 16-bit numbers on tensor cores. bulk: reductions in bulk. roots: square roots of weights, for
+// short vectors.
 struct Wanted {
   bool long_vectors = false, products = false, bulk = false, roots = false;
 };
@@ -129,8 +130,8 @@ inline bool reads(const Step& step, int slot) {
   return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
 }
 
-// find_expansion() finds the expansion of an exponent, without applying it. With `long_vectors`, vectors must be long;
-// otherwise a thread keeps its rows in registers, and vectors of any length are expanded.
+// find_expansion() finds the expansion of an exponent, without applying it. If `long_vectors` is true, only long
+// vectors are expanded. If it is false, a thread keeps its rows in registers, and vectors of any length are expanded.
 int long_enough(const Plan& plan);  // minimum entries of a contraction; smaller for sums
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);

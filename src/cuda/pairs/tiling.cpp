@@ -1,4 +1,4 @@
-// Construction of a TiledPlan.
+// Constructs a TiledPlan from a Plan.
 #include "cuda/pairs/tiling.h"
 
 #include "formula/op_table.h"

@@ -14,7 +14,7 @@ struct Tiling {
   int new_slot(Level level, int size);
   int add(Level level, OpId op, int size, int a, int b = 0);  // appends a step and returns its slot
   int constant(double value);
-  int first_row(int vector);    // slot that holds this vector of row 0; 0 if the vector is not a load
+  int first_row(int vector);    // slot for this vector of row 0; 0 if no variable holds it
   void add_roots(int weights);  // adds slots for the square roots of weights to the plan
 };
 
@@ -26,20 +26,21 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 // Allocates slots for the expansion. Removes the expansion if `long_vectors` is true but the exponent is not
 // contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
-// Replaces the weights of a distance between short vectors by their square roots, if a sum has these weights as factors
-// of its entries. Used for doubles only: floats fail the test of the norms so often that this would take longer.
+// Replaces the weights of a distance between short vectors by the square roots of the weights, if the entries of a sum
+// have the same weights as factors. This transformation is used only for doubles: floats fail the test of the norms so
+// often that they would take longer.
 void find_roots(Tiling& tiling);
 
-// Splits the summand into terms that panels can sum, if possible. Once the expansion has slots, place_panels() sets the
-// vectors of the terms.
+// take_sum_apart() splits the summand into terms that panels can sum, if possible. After the expansion has received
+// slots, place_panels() sets the vectors of the terms.
 void take_sum_apart(Tiling& tiling);
 void place_panels(Tiling& tiling);
 
-// Finds out whether a plan selects the smallest distances, without any other work for a pair.
+// Sets `nearest` of a plan that only selects the columns with the smallest distances (or extreme inner products).
 void find_nearest(TiledPlan& plan);
 
-// True for a sum of exponentials, or of exponentials times one number of the column that nothing else reads. With
-// several numbers, weighting columns is not faster.
+// True for a sum of exponentials, or of exponentials times one number of the column that no other step reads. For
+// products with several numbers, weighting columns is not faster.
 bool can_weight_columns(const Tiling& tiling);
 
 }  // namespace kernops
