@@ -1,4 +1,4 @@
-// Keys and storage of compiled kernels; see cuda/archive.h.
+// Computes the keys of compiled kernels, and reads and writes files of compiled kernels (cuda/archive.h).
 #include "cuda/archive.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::string read_text(const fs::path& file) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// Appends all headers that a text includes, directly or indirectly, to `all`.
+// Appends to `all` the header `name`, and all headers of this package that it includes, directly or indirectly.
 void collect(const std::string& name, std::set<std::string>& seen, std::string& all) {
   if (!seen.insert(name).second) return;
   std::istringstream lines(read_text(fs::path(paths().include) / name));
@@ -48,7 +48,7 @@ const std::string& engine_version() {
   return version = paths().version + "-" + hash(all).substr(0, 8);
 }
 
-// The FNV-1a hash (Fowler, Noll and Vo) with two different starts, as 32 hexadecimal digits.
+// The FNV-1a hash (Fowler, Noll and Vo) from two different initial values, as 32 hexadecimal digits.
 std::string hash(const std::string& data) {
   static const char digits[] = "0123456789abcdef";
   std::string text;

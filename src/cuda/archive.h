@@ -1,5 +1,6 @@
-// Files of compiled kernels. A file consists of records, each a line of text followed by the code, so that `cat` can
-// join files. A file of the catalogue has hundreds of records, and a file of the cache has one.
+// Files of compiled kernels. A file consists of records. A record is a line of text, followed by the compiled code of
+// one CUDA text, so that `cat` can join files. A file of the catalogue (kernels compiled at installation) has hundreds
+// of records, and a file of the cache has one record.
 #pragma once
 #include <istream>
 #include <string>
@@ -10,11 +11,11 @@ namespace cuda {
 
 struct Record {
   std::string version, key, architecture, compiler;
-  std::string sum;  // checksum of the code: detects damage, but is no protection from someone who can write the file
+  std::string sum;  // checksum of the code; detects damage, but a user who can write the file can also change it
   size_t size, at;
 };
 
-// Reads the records of a file up to the first damaged one. The result is empty if the file does not exist.
+// Reads the records of a file up to the first damaged record. The result is empty if the file does not exist.
 std::vector<Record> read_records(std::istream& in);
 std::vector<Record> read_records(const std::string& file);
 // Reads the code of a record; the result is empty if the code is damaged.
@@ -22,9 +23,11 @@ std::vector<char> read_code(std::istream& in, const Record& record);
 std::vector<char> read_code(const std::string& file, const Record& record);
 std::string to_bytes(const Record& record, const std::vector<char>& code);
 
-// The version of the package and a hash of its device headers: a kernel of another version never matches.
+// The version of the package and a hash of its device headers: a kernel that was compiled for another version is never
+// used.
 const std::string& engine_version();
-// Returns the record that a compiled kernel of a text must match; the compiler and the code are left empty.
+// Returns the record that the compiled kernel of a CUDA text must match. The fields of the compiler and the code are
+// empty.
 Record describe(const std::string& text, const std::string& architecture);
 
 std::string hash(const std::string& data);
@@ -40,9 +43,9 @@ struct CatalogueFile {
 };
 std::vector<CatalogueFile> catalogue_files();
 
-// Compiles texts and writes a file of the catalogue. Kernels that an existing file already has are not compiled again.
-// `fatbinary` is the path of the CUDA toolkit's program that compresses code; if it is empty, files are several times
-// larger.
+// Compiles CUDA texts and writes the kernels to a file of the catalogue. If the file exists, kernels that it contains
+// are not compiled again. `fatbinary` is the path of the program of the CUDA toolkit that compresses code; if the path
+// is empty, files are several times larger.
 void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
                 const std::string& fatbinary, void (*between)());
 

@@ -37,7 +37,7 @@ Blas open_blas() {
   for (const int release : {13, 12}) {
     if (library || (release == 13 && driver_is_old())) continue;
     const std::string version = std::to_string(release);
-    open_toolkit_library({"libcublasLt.so." + version});  // opened first: cuSOLVER and cuBLAS then find it
+    open_toolkit_library({"libcublasLt.so." + version});  // must be opened before cuSOLVER and cuBLAS
     library = open_toolkit_library({"libcublas.so." + version});
     blas.release = release;
   }
@@ -75,7 +75,7 @@ int side_of(Side side) { return side == Side::left ? left : right; }
 
 void check_status(int status, const char* what, const char* library) {
   if (status == 0) return;
-  // CUBLAS_STATUS_ALLOC_FAILED is 3, CUSOLVER_STATUS_ALLOC_FAILED 2
+  // CUBLAS_STATUS_ALLOC_FAILED is 3, and CUSOLVER_STATUS_ALLOC_FAILED is 2
   const bool memory = status == 2 || status == 3;
   const std::string number = "status " + std::to_string(status) + " of " + library;
   throw CudaError(std::string(what) + " on the GPU failed: " + (memory ? "out of memory" : number),
@@ -98,7 +98,7 @@ void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool 
 }
 
 void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c) {
-  // CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT
+  // values of CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I and CUBLAS_GEMM_DEFAULT
   constexpr int bits_8 = 3, bits_32 = 10, computed_32 = 72, any = -1, one = 1, zero = 0;
   check(blas().cublasGemmEx(handle(), true, false, int(a.columns), int(b.columns), int(k), &one, a.at, bits_8,
                             int(a.stride), b.at, bits_8, int(b.stride), &zero, c, bits_32, int(a.columns), computed_32,

@@ -1,5 +1,5 @@
-// cuBLAS of the CUDA toolkit, opened at run time like the driver. cuSOLVER is not needed. All calls use the default
-// stream of the current device, and must be made by the first thread.
+// cuBLAS of the CUDA toolkit, which is opened at run time like the driver, also on systems without cuSOLVER. All calls
+// use the default stream of the current device. Only the first thread may call these functions.
 #pragma once
 #include "cuda/cuda.h"
 
@@ -19,7 +19,8 @@ struct Panel {
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double beta,
           const Panel& c);  // c = scale a b + beta c
-// For c = a' b, where a and b have n columns of k 8-bit integers; `stride` must be a multiple of 16.
+// A factor of the product c = a' b: a matrix of k x `columns` 8-bit integers. The distance between columns, `stride`,
+// must be a multiple of 16.
 struct SmallNumbers {
   const signed char* at;
   Count columns, stride;
@@ -33,7 +34,7 @@ void copy_panel(const Panel& a, const Panel& to);
 bool has_blas();
 int blas_release();  // returns the major version, 13 or 12; throws CudaError if cuBLAS cannot be opened
 
-// Throws CudaError if a status of cuBLAS or cuSOLVER means failure.
+// Throws CudaError if a function of cuBLAS or cuSOLVER returned a status of failure.
 void check_status(int status, const char* what, const char* library);
 
 }  // namespace cuda

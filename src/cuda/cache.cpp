@@ -1,7 +1,7 @@
-// Finds the compiled code of a text: in the catalogue, in the cache folder, or by the compiler. In the cache folder,
-// the code of each text is one file, next to a readable copy of the text. A text is compiled again if its file is
-// damaged, if other users could have written it, or if it was written for another package version or by another
-// compiler.
+// Finds the compiled code of a CUDA text in the catalogue or in the cache folder; otherwise compiles the text. The
+// cache folder has one file for the code of each text, and a readable copy of the text. A text is compiled again in
+// three cases: its file is damaged, other users could have written the file, or the file was written for another
+// package version or by another compiler.
 #include <algorithm>
 #include <future>
 #include <sstream>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uintmax_t largest_cache = std::uintmax_t(512) << 20;
 
-// Removes the oldest files of the cache folder if it is too large.
+// Removes the oldest files of the cache folder if the folder is too large.
 void make_room(const CacheFolder& folder) {
   std::vector<CacheFolder::File> files = folder.files();
   std::uintmax_t total = 0;
@@ -41,7 +41,7 @@ std::vector<char> find(const CacheFolder& folder, const Record& wanted) {
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
     if (record.key != wanted.key || !same_compiler) continue;
-    file.clear();  // resets the stream's state; further records are ignored
+    file.clear();  // resets the end-of-file state of the stream; read_code() needs this
     return read_code(file, record);
   }
   return {};
@@ -62,7 +62,7 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
   const CacheFolder folder(paths().cache, true);
-  make_room(folder);  // if the folder cannot be written, the next session compiles again
+  make_room(folder);  // if the folder cannot be written, the next session compiles the text again
   if (folder.write(record.key + ".kernel", to_bytes(record, code))) folder.write(record.key + ".cu", text);
   return code;
 }
@@ -72,7 +72,7 @@ std::vector<char> binary(const std::string& text, const std::string& architectur
 }
 
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {
-  engine_version();  // called by this thread first, so that the other threads only read the stored result
+  engine_version();  // computes the version before threads start, so that the threads only read the stored version
   std::vector<std::vector<char>> codes;
   for (const std::string& text : texts) codes.push_back(precompiled(text, architecture));
   std::vector<std::future<void>> others;

@@ -1,5 +1,5 @@
-// The folder of the kernel cache. Folder and files are accessed by descriptors, so that a check and the use that
-// follows it concern the same folder or file.
+// The folder of the kernel cache. Functions access the folder and its files by file descriptors, so that a check and
+// the access after the check concern the same folder or file.
 #ifndef _WIN32
 #include "cuda/cache_folder.h"
 

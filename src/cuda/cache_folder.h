@@ -1,5 +1,5 @@
-// The folder of the kernel cache. Its files are executed as code. Therefore only the user and the administrator may be
-// able to write files there or to replace the folder.
+// The folder of the kernel cache. The GPU executes the code in its files. Therefore only the user and the administrator
+// may have permission to write files in this folder or to replace it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@ class CacheFolder {
     std::uintmax_t bytes;
   };
 
-  // Opens a folder by its absolute path. If `create` is true, missing folders are created, with access for the user
-  // only.
+  // Opens a folder by its absolute path. If `create` is true, missing folders are created, and only the user can access
+  // them.
   explicit CacheFolder(const std::string& path, bool create = false);
   ~CacheFolder();
   CacheFolder(const CacheFolder&) = delete;
@@ -26,9 +26,9 @@ class CacheFolder {
   State state() const { return state_; }
   const std::string& reason() const { return reason_; }  // why the folder is untrusted or cannot be used
 
-  // The functions below treat a folder that is not usable as empty, and write nothing to it.
+  // If the folder is not usable, the functions below behave as if it were empty, and write no files.
   std::vector<File> files() const;                  // kernels and their texts
-  std::string read(const std::string& name) const;  // empty if the file does not exist or others can write it
+  std::string read(const std::string& name) const;  // empty if the file does not exist, or if other users can write it
   bool trusts(const std::string& name) const;
   // Writes a file atomically: other processes see the whole file or none.
   bool write(const std::string& name, const std::string& bytes) const;
@@ -41,8 +41,8 @@ class CacheFolder {
   int folder_ = -1;   // a descriptor, used on other systems
 };
 
-// Returns whether a name is that of a kernel or its text, which begin with a key of 32 hexadecimal digits. Other files
-// in the folder are neither read nor removed.
+// Returns whether a file name is the name of a kernel or of its text. Both names begin with a key of 32 hexadecimal
+// digits. Other files in the folder are neither read nor removed.
 bool is_kernel_file(const std::string& name);
 
 // Returns whether only the user and the administrator can write to a folder, or to a file and the folder that contains

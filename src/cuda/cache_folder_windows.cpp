@@ -1,4 +1,4 @@
-// The folder of the kernel cache on Windows, where other users cannot access the folders of a user.
+// The folder of the kernel cache on Windows, on which other users cannot access the folders of a user.
 #ifdef _WIN32
 #include <filesystem>
 #include <fstream>

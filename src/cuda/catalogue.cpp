@@ -1,5 +1,5 @@
-// The catalogue: kernels that were compiled when the package was installed. There are several files for each
-// architecture, such as sm_90-1of4.kernels, because make builds them in parallel.
+// The catalogue: kernels that were compiled when the package was installed. The kernels of one architecture are in
+// several files, such as sm_90-1of4.kernels, because make builds the files in parallel.
 #ifndef _WIN32
 #include <spawn.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ std::vector<char> whole_file(const fs::path& file) {
   return std::vector<char>(std::istreambuf_iterator<char>(in), {});
 }
 
-// Runs a program without a shell, which could interpret its arguments; returns whether the program succeeded.
+// Runs a program without a shell, because a shell could interpret the arguments. Returns whether the program succeeded.
 bool run_program(std::vector<std::string> words) {
 #ifdef _WIN32
   return false;
@@ -40,7 +40,7 @@ bool run_program(std::vector<std::string> words) {
 #endif
 }
 
-// Returns the code after compression by the CUDA toolkit (the driver decompresses it), or the original code if
+// Compresses code by a program of the CUDA toolkit; the driver decompresses the code. Returns the original code if
 // compression fails.
 std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
                          const std::string& file) {
@@ -104,7 +104,8 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
       for (const Record& record : read_records(file.path)) index[record.key] = {file.path, record};
     }
   }
-  // Code for sm_80 also runs on sm_86, but not on sm_90: takes the highest architecture of the same major version.
+  // Code for sm_80 also runs on sm_86, but not on sm_90. Therefore this loop searches architectures of the same major
+  // version, from the highest to the lowest.
   const int device = std::atoi(architecture.c_str() + 3);
   for (const auto& [number, name] : architectures) {
     if (number > device || number / 10 != device / 10) continue;

@@ -1,4 +1,4 @@
-// Compilation of CUDA texts by NVRTC.
+// Compiles CUDA texts by NVRTC, the run-time compiler of the CUDA toolkit.
 #include "cuda/compiler.h"
 
 #include "cuda/library.h"
@@ -46,7 +46,7 @@ const Compiler& compiler() {
   return opened;
 }
 
-// A program of NVRTC, which the destructor releases.
+// Owns a program of NVRTC.
 struct Source {
   explicit Source(const std::string& text) {
     if (compiler().nvrtcCreateProgram(&handle, text.c_str(), "formula.cu", 0, nullptr, nullptr) != 0)
@@ -89,7 +89,7 @@ std::vector<char> compile(const std::string& text, const std::string& architectu
   std::vector<const char*> options = {arch.c_str(), folder.c_str(), "--ptxas-options=--verbose"};
   for (const std::string& option : compile_options()) options.push_back(option.c_str());
   const bool is_virtual = architecture.compare(0, 8, "compute_") == 0;  // a virtual architecture yields PTX
-  // "max" would also change all later compilations in this process (NVRTC 13.0)
+  // the level "max" would also change all later compilations in this process (NVRTC 13.0)
   if (quick && std::stoi(compiler_version()) >= 13) options.push_back("--Ofast-compile=mid");
   const Source program(text);
   const int result = c.nvrtcCompileProgram(program.handle, int(options.size()), options.data());

@@ -1,4 +1,4 @@
-// Copies of numbers of the host on a device.
+// Device memory with copies of numbers from the host.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -9,12 +9,12 @@
 namespace kernops {
 namespace cuda {
 
-// An array on the current device, whose elements are converted to T.
+// An array on the current device. Numbers are converted to T when they are copied to the array.
 template <class T> class Copied {
  public:
   // Allocates memory for `count` numbers.
   explicit Copied(size_t count) : count_(count), there_(count * sizeof(T)) {}
-  // Copies numbers of the host to the device; copies nothing if `from` is null.
+  // Allocates the array and copies `count` numbers from the host; copies nothing if `from` is null.
   template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
 
   template <class From> void put(size_t at, const From* from, size_t count, double less = 0) const {
@@ -31,7 +31,7 @@ template <class T> class Copied {
     }
   }
   T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
-  // The address that element 0 would have if the array began with element `first`.
+  // Returns the address that element 0 would have if the first element of the array had the index `first`.
   T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
   void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
 

@@ -1,9 +1,9 @@
-// The CUDA backend: it generates CUDA text, which NVRTC compiles, and launches kernels by the CUDA driver. Neither
-// library is linked: both are opened at run time, so that the same build of the package runs with and without them.
+// The CUDA backend: it generates CUDA text, which NVRTC compiles, and launches kernels by the CUDA driver. NVRTC and
+// the driver are opened at run time and not linked, so that the same build of the package runs with and without them.
 //
 // All work on a device is submitted to the default stream of its context, by any thread, and runs in the order of
 // submission. Copies between devices use a separate stream, which waits for the earlier work of the default stream.
-// Only the first thread loads kernels; other threads launch loaded kernels.
+// Only the first thread loads kernels; other threads launch kernels that are already loaded.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -33,8 +33,9 @@ const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)
 
-// The CUDA text of the kernels of a plan. There are two texts, which are compiled in parallel. One text reduces the
-// pairs; the other fills the levels and merges the splits, and several recipes of a plan share it.
+// The CUDA texts of the kernels of a plan. The kernels of the text `pairs` reduce the pairs. The kernels of the text
+// `levels` compute the values that belong to a row, to a column or to no item (the levels of the plan), and merge the
+// states of splits; several recipes of a plan share this text. The two texts are compiled in parallel.
 struct Text {
   std::string formula, pairs, levels;
   std::string of_pairs() const { return formula + pairs; }
@@ -43,21 +44,21 @@ struct Text {
 struct Recipe;  // cuda/pairs/choose.h
 Text source(const TiledPlan& plan, const Settings& settings, const Recipe& recipe);
 
-// The folders of the package's CUDA headers, of the kernels compiled at installation, and of the cache. They are set
-// when the package is loaded.
+// The folders of the package's CUDA headers, of the kernels compiled at installation, and of the cache. The package
+// sets these paths when it is loaded.
 struct Paths {
   std::string include, catalogue, cache, version;
 };
 Paths& paths();
 
-// Returns the code of a text if it was compiled at installation for this architecture or a compatible one; otherwise an
-// empty vector.
+// Returns the code of a CUDA text if it was compiled at installation for this architecture or a compatible one. Returns
+// an empty vector if there is no such code.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 
-// Returns the code of a text, which is read from the cache, or compiled and stored there.
+// Returns the code of a text, which is read from the cache folder, or compiled and stored in this folder.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// Returns the code of a text: from the catalogue if it has the text, otherwise like compiled(). Missing texts are
-// compiled in parallel.
+// Returns the code of a text from the catalogue or, if the catalogue does not have the text, from compiled(). The
+// second function compiles missing texts in parallel.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 
@@ -72,7 +73,7 @@ struct Device {
   size_t bytes = 0;
   int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
-  void *copying = nullptr, *turn = nullptr;  // a stream for copies between devices, and an event
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies between devices, and an event that orders them
   int* arrivals = nullptr;                   // counters of blocks that merge, initially zero; the blocks reset them
   static constexpr Count most_arrivals = 1 << 16;
 };
@@ -85,8 +86,8 @@ void synchronize();  // waits for the current device
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);
-// Copies between two devices, one of which is current. The copy runs after the earlier work of the current device; the
-// other device must have no pending work on the data.
+// Copies between two devices, one of which must be current. The copy runs after the earlier work of the current device.
+// The caller must make sure that the second device has no pending work on the data.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda/modules.cpp)
@@ -98,7 +99,7 @@ struct Kernels {
   int resident;      // number of blocks of `pairs` that a multiprocessor runs at a time
 };
 const Kernels& kernels(const Text& text, int threads);      // on the current device
-void* function(const std::string& text, const char* name);  // one kernel of a text
+void* function(const std::string& text, const char* name);  // the kernel `name` of a text
 
 // Launches a kernel. An `early` kernel may begin before the previous kernel has ended, and synchronises with the
 // previous kernel itself (cuda/programmatic_launch.cuh).
@@ -107,8 +108,8 @@ void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, 
 // Launches a kernel whose blocks have `shared_bytes` bytes of shared memory, at most Device::shared_bytes.
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
 
-// Returns the number of blocks with this size and shared memory that the current device runs at a time, and prepares
-// the kernel for launches with this shared memory.
+// Returns the number of blocks with `threads` threads and `shared_bytes` of shared memory that the current device runs
+// at a time. Also permits launches of the kernel with this amount of shared memory.
 int resident_blocks(void* function, int threads, unsigned shared_bytes);
 
 // Returns the time in milliseconds that the current device takes for the launches of `work`.
@@ -116,7 +117,7 @@ double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda/memory.cpp)
 
-// Memory on the device that is current at construction. Freed memory is kept for later allocations.
+// Memory on the device that was current when the Buffer was constructed. Freed memory is kept for later allocations.
 class Buffer {
  public:
   explicit Buffer(size_t bytes);
@@ -137,19 +138,19 @@ size_t memory_left();                 // bytes that Buffers can still allocate o
 void release_memory();                // returns the kept memory to the device
 std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device; 0 for no limit
 
-// A function that destroys Buffers that the host language can no longer reach, which only its garbage collector can
-// find out. The first thread calls this function when much memory is in use.
+// A function that runs the garbage collector of the host language, which destroys Buffers that no object refers to. The
+// first thread calls this function when much memory is in use.
 using Collector = void (*)();
 Collector& garbage_collector();
 void collect_garbage();
 
 // ---- several devices (cuda/devices.cpp)
 
-// A function that receives the fraction that is done, and returns false to stop the computation.
+// A function that receives the completed fraction of a computation, and returns false to stop the computation.
 using Watch = std::function<bool(double)>;
 
-// Calls work(n, watch) for n = 0 .. count - 1, each in a separate thread. Meanwhile, this thread waits and checks for
-// interrupts.
+// Calls work(n, watch) for n = 0 .. count - 1, in a separate thread for each n. The calling thread waits for these
+// threads, and checks for interrupts.
 void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work);
 
 }  // namespace cuda

@@ -1,4 +1,4 @@
-// The CUDA devices, and copies to, from and between devices.
+// Finds and opens CUDA devices, and copies data to devices, from devices and between devices.
 #include <deque>
 #include <mutex>
 #include <set>
@@ -74,8 +74,8 @@ Slot& slot(int number) {
   throw CudaError("there is no GPU " + std::to_string(number) + "; this machine has " + known);
 }
 
-// Opens the device and makes its context current. If a step fails, the next call repeats this step but not the earlier
-// ones.
+// Opens the device and makes its context current. If one step of the opening fails, the next call repeats this step,
+// but not the steps that succeeded.
 void open(Device& device) {
   const Driver& d = driver();
   const auto check = [&d](int result) { d.check(result, "opening the GPU"); };
@@ -93,7 +93,7 @@ void open(Device& device) {
   device.context = context;
 }
 
-// Lets `stream` wait for all work that has been submitted to the stream `other`.
+// Makes `stream` wait for all work that has been submitted to the stream `other`.
 void wait_for(void* other, void* stream) {
   const Driver& d = driver();
   void* const turn = current->device.turn;
@@ -145,9 +145,9 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyDtoH_v2(to, from, bytes), "copying from the GPU");
 }
 
-// In the default stream, a copy between devices would wait for the work of both devices, and all later work of both
-// devices would wait for the copy, so that the devices would run one after the other. Therefore copies use a separate
-// stream, which waits only for the earlier work of the current device.
+// In the default stream, a copy between devices would wait for the work of both devices. All later work of both devices
+// would wait for the copy, so that the devices would not run at the same time. Therefore copies use a separate stream,
+// which waits only for the earlier work of the current device.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -157,7 +157,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   }
   Device &target = slot(to_device).device, &source = slot(from_device).device;
   const Device& other = current->device.number == to_device ? source : target;
-  // fails if the devices are not linked; the driver then copies through host memory
+  // the call fails if the devices are not linked; in this case, the driver copies through host memory
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
   void* const copying = current->device.copying;
   wait_for(nullptr, copying);

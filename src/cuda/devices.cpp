@@ -1,4 +1,4 @@
-// A thread for each device. Only the calling thread may call R.
+// Runs one thread for each device. Only the thread that starts these threads may call R.
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -44,7 +44,7 @@ class Team {
     if (--running_ == 0) ended_.notify_one();
   }
 
-  // The first failure stops the other threads, and is reported.
+  // Stores the first exception, which is reported, and stops the other threads.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_ = std::current_exception();

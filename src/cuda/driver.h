@@ -30,7 +30,7 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
-// The names and arguments of the functions that are used; all return Result.
+// The names and arguments of the driver functions that this package calls. Every function returns Result.
 // clang-format off
 #define KERNOPS_DRIVER(F) \
   F(cuInit, unsigned) \
@@ -84,7 +84,8 @@ int driver_version();  // the CUDA version that the driver supports: 12040 means
 // ---- NVRTC (cuda/compiler.cpp)
 
 // True if the four warps of a warp group can multiply matrices together on tensor cores (wgmma,
-// cuda/wide/warpgroups.cuh). Only sm_90 supports this, and such code must be compiled for the architecture sm_90a.
+// cuda/wide/warpgroups.cuh). Only devices of architecture sm_90 support wgmma instructions, and code with these
+// instructions must be compiled for sm_90a.
 inline bool has_warpgroups(const std::string& architecture) { return architecture == "sm_90"; }
 inline std::string full_name(const std::string& architecture) {
   return architecture + (has_warpgroups(architecture) ? "a" : "");

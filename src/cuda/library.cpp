@@ -33,7 +33,7 @@ void* open_toolkit_library(const std::vector<std::string>& names) {
 bool driver_is_old() {
   try {
     return driver_version() / 1000 < 13;
-  } catch (const CudaError&) {  // there is no driver, but kernels can be compiled for other machines
+  } catch (const CudaError&) {  // without a driver, kernels can still be compiled for other machines
     return false;
   }
 }

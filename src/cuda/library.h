@@ -10,7 +10,7 @@ namespace kernops {
 namespace cuda {
 
 void* open_library(const std::string& name);                        // null if it does not exist
-void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first of these libraries that is found
+void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first library in the list that exists
 void* find_symbol(void* library, const char* name);
 
 template <class F> void find(void* library, const char* name, F& function) {
@@ -28,8 +28,8 @@ template <class F> bool opens(F open) {
   }
 }
 
-// Returns whether an older CUDA toolkit is preferred, because the driver does not load code of the newest major
-// version.
+// Returns true if the driver is too old to load code that the newest CUDA major version compiles. An older toolkit is
+// then preferred.
 bool driver_is_old();
 
 }  // namespace cuda

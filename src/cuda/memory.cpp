@@ -17,11 +17,12 @@ constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t patience = size_t(1) << 30;
 const std::thread::id first_thread = std::this_thread::get_id();
 
-// The freed blocks of a device that are kept for reuse. Threads of several devices, and finalizers that the first
-// thread runs, may use it at the same time.
+// The pool of freed blocks of one device, which are kept for reuse. Threads of several devices, and finalizers that the
+// first thread runs, may use a pool at the same time.
 class Pool {
  public:
-  // Takes a kept block that is at most an eighth larger than requested; returns false if there is none.
+  // Takes a kept block that is at most an eighth (and 4096 bytes) larger than requested. Returns false if the pool has
+  // no such block.
   bool take(size_t& bytes, DevicePointer& pointer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto block = kept_.lower_bound(bytes);

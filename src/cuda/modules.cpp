@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// A loaded module and its kernels, indexed by device and text. Only the first thread adds entries.
+// The loaded modules and their kernels, indexed by device and CUDA text. Only the first thread adds entries.
 struct Loaded {
   std::map<std::pair<int, std::string>, void*> modules;
   std::map<std::pair<int, std::string>, Kernels> kernels;
@@ -19,8 +19,8 @@ Loaded& loaded() {
   return *all;
 }
 
-// The code of each text that was loaded last: other devices of the same architecture load it, too, without a new
-// search.
+// The code of each text, as last loaded on any device. Other devices of the same architecture load this code without a
+// new search.
 std::map<std::string, std::vector<char>>& last_codes() {
   static std::map<std::string, std::vector<char>> codes;
   return codes;
@@ -54,7 +54,7 @@ void* load_module(const std::string& text) {
   const Driver& d = driver();
   void* module = nullptr;
   if (d.cuModuleLoadData(&module, code_of(text).data()) != 0) {
-    // a precompiled kernel may need a newer driver: the text is then compiled
+    // a precompiled kernel may require a newer driver; in this case, the text is compiled
     const std::vector<char> code = compiled(text, device.architecture);
     const int result = d.cuModuleLoadData(&module, code.data());
     if (result != 0) d.check(result, ("loading a compiled kernel" + remedy()).c_str());

@@ -23,8 +23,8 @@ struct Library {
                              void* device, size_t device_bytes, void* host, size_t host_bytes, int* info);
 };
 
-// Opens the cuSOLVER of the toolkit from which cuBLAS was opened. cuSOLVER finds its dependencies among the libraries
-// that are already open.
+// Opens cuSOLVER from the same CUDA toolkit as cuBLAS. This function first opens the libraries on which cuSOLVER
+// depends.
 Library open_solver() {
   const bool is_new = blas_release() == 13;
   for (const char* needed : {is_new ? "libnvJitLink.so.13" : "libnvJitLink.so.12", "libcusparse.so.12"})

@@ -1,11 +1,11 @@
-// Elements of CUDA text that are used for the kernels of all plans.
+// Functions that write elements of CUDA texts. The writers of all kernels use these functions.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-using Names = std::vector<std::string>;  // names of slots, indexed by slot
+using Names = std::vector<std::string>;  // names of the variables for the slots (values) of a plan, indexed by slot
 
 std::string number(int n);
 std::string constant(double value);  // a number of type T

@@ -13,7 +13,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Flags for opening folders on the path, which need not be readable.
+// Flags that open folders of the path which the user may not read.
 #if defined(O_PATH)
 constexpr int search_only = O_PATH;
 #elif defined(O_SEARCH)
@@ -54,7 +54,7 @@ class Walk {
     if (errno != ENOENT) fail(place_ / name, "cannot be opened");
     if (!create && faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0) return false;
     const bool made = create && mkdirat(folder_.get(), name.c_str(), 0700) == 0;
-    // umask() may have removed permissions of the user
+    // the umask of the process may have removed permissions of the user
     const bool open = made && fchmodat(folder_.get(), name.c_str(), 0700, 0) == 0;
     if (!open && (!create || errno != EEXIST)) fail(place_ / name, "cannot be created");
     return true;
@@ -68,7 +68,7 @@ class Walk {
     follow(std::string(target, size_t(length)));
   }
 
-  // Puts the names of a path in front of the remaining names.
+  // Puts the names of a path, such as the target of a symbolic link, in front of the remaining names.
   void follow(const std::string& path) {
     std::vector<std::string> names;
     for (const auto& name : std::filesystem::path(path).relative_path()) {

@@ -34,16 +34,16 @@ inline bool is_safe_owner(const struct stat& entry) { return entry.st_uid == get
 inline bool others_can_write(const struct stat& entry) { return (entry.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
 struct Refusal {
-  bool is_unsafe;  // the reason: others could change the folder, or the folder cannot be opened or created
+  bool is_unsafe;  // true if other users could change the folder; false if it cannot be opened or created
   std::string reason;
 };
 
 // Opens a folder by following an absolute path from the root, with the checks of OpenSSH's StrictModes: each folder on
-// the path must belong to the user or the administrator, and only these two may be able to write to it. A folder with
-// the sticky bit, such as /tmp, is allowed, because users cannot replace the entries of others in it. Symbolic links
-// are followed name by name, so that the folders which contain them are checked as well. If the folder does not exist
-// but could be created, the result has no descriptor; with `create`, missing folders are created with mode 0700. Throws
-// Refusal.
+// the path must belong to the user or the administrator, and only the user and the administrator may have permission to
+// write to it. A folder with the sticky bit, such as /tmp, is allowed, because a user cannot replace the entries of
+// other users in such a folder. Symbolic links are followed name by name, so that the folders which contain the links
+// are checked as well. With `create`, missing folders are created with mode 0700. Without `create`, the returned
+// descriptor is empty if the folder does not exist but could be created. Throws Refusal.
 Descriptor open_trusted(const std::string& path, bool create);
 
 }  // namespace cuda

@@ -1,5 +1,5 @@
-// Reductions over array dimensions on the GPU: how slices are distributed to blocks, and the launches of
-// cuda/axes/reduce.cuh.
+// Reductions over array dimensions on the GPU: distributes slices (the values of one result) to thread blocks, and
+// launches the kernels of cuda/axes/reduce.cuh.
 #include <algorithm>
 #include <stdexcept>
 
@@ -20,8 +20,8 @@ Count power_of_2(Count n, Count most) {
   return power;
 }
 
-// Distributes slices such that neighbouring threads read neighbouring values. If there are too few results to occupy
-// all blocks, slices are split.
+// Distributes slices such that neighbouring threads read neighbouring values. If there are too few results for all
+// blocks, several blocks share a slice.
 void lay_out(SliceJob& job) {
   const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   job.along = job.reduced.count > 0 && first.stride == 1;
@@ -40,12 +40,12 @@ size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
   return job.chunks() > 1 ? size_t(job.results * job.chunks()) * state_bytes : 0;
 }
 
-// The statistic whose states a softmax uses.
+// The statistic whose states a softmax computes in its first pass.
 const Statistic& logsumexp() { return statistics()[int(StatisticId::logsumexp)]; }
 
 const char* type_of(const SliceJob& job) { return job.doubles ? "double" : job.floats ? "float" : "int"; }
 
-// Launches the kernels for one job.
+// Launches the kernels for one reduction.
 class Launcher {
  public:
   Launcher(SliceJob& job, const std::string& text)

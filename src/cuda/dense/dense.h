@@ -1,5 +1,5 @@
-// Dense linear algebra on a GPU for matrices of doubles: launches of cuda/dense/*.cuh and, if the libraries are found,
-// calls of cuBLAS and cuSOLVER.
+// Dense linear algebra on a GPU for matrices of doubles: launches the kernels of cuda/dense/*.cuh and, if cuBLAS and
+// cuSOLVER are installed, calls these libraries.
 #pragma once
 #include "cuda/cuda.h"
 #include "dense/algebra.h"

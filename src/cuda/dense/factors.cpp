@@ -1,6 +1,7 @@
 // Covariance matrices on a GPU, which the formula engine fills and cuSOLVER factorises in place. A matrix is padded to
-// a size that is a multiple of 32, with ones on the rest of the diagonal. On an H200, cuBLAS then reaches 56 Tflop/s,
-// compared with 51 for odd sizes, and with 38 if the distance between columns is an odd number of doubles.
+// a multiple of 32 rows and columns; the padded diagonal elements are 1. For padded matrices, cuBLAS reaches 56 Tflop/s
+// on an H200, compared with 51 Tflop/s for odd sizes, and with 38 Tflop/s if the distance between columns is an odd
+// number of doubles.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace {
 constexpr int threads = 256;
 constexpr Count many = 1024;  // number of columns per call of cuBLAS
 
-// The number of columns per call of the formula engine. This is the size of the last variable of the formula; a formula
-// for a single column has size 1.
+// The number of columns per call of the formula engine. This number is the size of the last variable of the formula,
+// and is 1 for a formula of a single column.
 Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
 
 Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
@@ -32,7 +33,7 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 Count padded(Count n) { return whole_blocks(n, 32); }
 
-// Returns the padded square matrix, if the memory of a matrix has more columns than the matrix.
+// Returns the padded square matrix if a block has memory for it, and otherwise the square matrix without padding.
 Triangle whole(const Block& k) {
   const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
   return {k.at, order, order};
@@ -47,7 +48,7 @@ TriangleJob job_for(const Block& k) {
   return job;
 }
 
-// Returns the points of a block from number `first` on, as an array that the formula engine reads.
+// Returns the points of a block, beginning with point `first`, as an array that the formula engine reads.
 ArrayRef from_row(const Block& x, Count first) {
   return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
@@ -64,7 +65,7 @@ struct UnitMatrix {
   const Buffer memory;
 };
 
-// Evaluates a formula whose variables are the parameters theta, followed by the given points.
+// Evaluates a formula whose variables are the parameters theta, followed by `points`.
 void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayRef> points, Data data,
                  const Settings& settings, const Output& out) {
   points.insert(points.begin(), theta);
@@ -75,7 +76,7 @@ void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayR
   if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();
 }
 
-// The pairs of the lower triangle, as blocks of rows that end near the diagonal.
+// The pairs of the lower triangle, as blocks of rows whose columns end near the diagonal.
 Blocks lower_triangle(Count n) {
   constexpr Count rows = 512;
   Blocks blocks;
@@ -95,7 +96,7 @@ class DeviceDense : public DeviceVectors {
  public:
   std::string problem() const override {
     try {
-      driver();  // throws if there is no device, before cuSOLVER is opened
+      driver();  // called before cuSOLVER is opened; throws if there is no device
       solver_version();
       return "";
     } catch (const CudaError& error) {
@@ -104,7 +105,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // polynomials that compute exponentials have larger errors
+  double rounding() const override { return 3; }  // kernels compute exponentials by polynomials with larger errors
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
@@ -152,10 +153,10 @@ class DeviceDense : public DeviceVectors {
     multiply(part(m), true, product, panel(out));
   }
 
-  // Computes derivatives with the weights W = M' M - left right', where the lower triangular M is the inverse of a
-  // factor. cuBLAS computes many columns of M' M at a time, and the columns of W are the weights w of sums that the
-  // formula engine computes: `weighted` returns, for each x_i, the gradient of sum_j (w_i
-  // e_j) k(x_i, y_j).
+  // Computes derivatives with the weights W = M' M - left right', where the lower triangular matrix M is the inverse of
+  // a factor. cuBLAS computes many columns of M' M at a time. The columns of W are the weights of sums that the formula
+  // engine computes: for each x_i, the formula `weighted` returns the gradient of sum_j (w_i | e_j) k(x_i, y_j). Here
+  // (a | b) is an inner product.
   // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,
@@ -199,7 +200,7 @@ class DeviceDense : public DeviceVectors {
   }
 
  private:
-  // Returns the diagonal of a triangular matrix, and the sum of squares of each column.
+  // Returns the diagonal of a triangular matrix, and the sums of squares of its columns.
   static std::pair<Numbers, Numbers> columns_of(const Block& l) {
     const size_t bytes = size_t(l.rows) * sizeof(double);
     const Buffer sums(2 * bytes);

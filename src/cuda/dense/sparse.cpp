@@ -16,7 +16,7 @@ void run(const char* name, const SparseJob& job) {
   if (job.n > 0) launch(function(text, name), unsigned(ceil_div(32 * job.n, threads)), 1, threads, &job);
 }
 
-// Converts the order of the points, which R counts from 1, to row numbers from 0.
+// Converts the order of the points, in which R counts points from 1, to row numbers that begin with 0.
 std::vector<int> rows_of(const neighbours::SparseInverse& inverse) {
   std::vector<int> rows(size_t(inverse.n));
   for (Count i = 0; i < inverse.n; ++i) rows[size_t(i)] = inverse.order[i] - 1;

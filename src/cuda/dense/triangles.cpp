@@ -1,6 +1,7 @@
-// Operations with triangular matrices by halves: (A 0; B C) is processed as A, B and C, so that nearly all work
-// consists of products of full matrices. For these, cuBLAS reaches 50 to 60 Tflop/s on an H200. The triangular routines
-// of cuBLAS reach 44 Tflop/s on the same GPU, and 14 Tflop/s for products with few columns (n = 52,736, float64).
+// Recursive operations with triangular matrices. A matrix (A 0; B C) is split into the triangles A and C, and the full
+// matrix B, so that nearly all work consists of products of full matrices. For products of full matrices, cuBLAS
+// reaches 50 to 60 Tflop/s on an H200. The triangular routines of cuBLAS reach 44 Tflop/s on the same GPU, and 14
+// Tflop/s for products with few columns (n = 52,736, float64).
 #include "cuda/dense/triangles.h"
 
 #include <algorithm>
@@ -9,9 +10,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count leaf = 2048;            // up to this size, the triangular routines of cuBLAS are fast
-constexpr Count inverted_leaf = 512;    // up to this size, a triangle is inverted by solving for the unit matrix
-constexpr Count factored_leaf = 16384;  // up to this size, cuSOLVER is as fast as a factorisation by halves
+constexpr Count leaf = 2048;            // maximum size for which the triangular routines of cuBLAS are fast
+constexpr Count inverted_leaf = 512;    // maximum size for which trsm() computes an inverse from the unit matrix
+constexpr Count factored_leaf = 16384;  // maximum size for which cuSOLVER is as fast as the recursion
 constexpr Count squared_columns = 16384;
 
 struct Halves {
@@ -59,7 +60,8 @@ void solve_transposed_right(const Panel& l, const Panel& x) {
   solve_transposed_right(of.c, second);
 }
 
-// Replaces t by t - x x'. x should have few columns: with many columns, the speed of cuBLAS drops from 49 to 5 Tflop/s.
+// Replaces the lower triangle t by t - x x'. With more than 16384 columns, the speed of syrk() drops from 49 to 5
+// Tflop/s; therefore one call multiplies at most `squared_columns` columns.
 void subtract_square(const Panel& x, const Panel& t) {
   if (t.rows <= leaf) {
     for (Count k = 0; k < x.columns; k += squared_columns)
@@ -83,8 +85,8 @@ Count factor_parts(const Panel& t) {
   return bad ? of.a.rows + bad : 0;
 }
 
-// Replaces t by its inverse: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). `unit` is a unit matrix of the size of a
-// leaf.
+// Replaces t by its inverse: (A 0; B C)^-1 = (A^-1 0; -C^-1 B A^-1 C^-1). `unit` is a unit matrix with `inverted_leaf`
+// rows.
 void invert_parts(const Panel& t, const Panel& unit, double* temporary) {
   if (t.rows <= inverted_leaf) {
     const Panel solved{temporary, t.rows, t.rows, t.rows};

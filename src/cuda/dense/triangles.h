@@ -15,7 +15,8 @@ struct Triangle {
   Panel panel() const { return {at, n, n, stride}; }
 };
 
-// Replaces a matrix by its Cholesky factor L. Returns 0, or the row, from 1, of the first pivot that is not positive.
+// Replaces a matrix by its Cholesky factor L. Returns 0 on success, and otherwise the row number (from 1) of the first
+// pivot that is not positive.
 Count factor(const Triangle& a);
 // Replaces L by its inverse.
 void invert(const Triangle& l);
@@ -26,8 +27,8 @@ void solve_right(const Triangle& l, double* b, Count rows);
 // Computes out = L x or, if `transposed`, out = L' x.
 void multiply(const Triangle& l, bool transposed, const Panel& x, const Panel& out);
 
-// Computes c = a b + scale c for an m x k matrix a and a k x n matrix b; if `transposed`, a is given as its transpose.
-// All matrices are contiguous.
+// Computes c = a b + scale c for an m x k matrix a and a k x n matrix b. If `transposed`, the argument `a` is the k x m
+// transpose of the first factor. All matrices are contiguous.
 void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);
 
 }  // namespace cuda

@@ -28,10 +28,10 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Returns whether a product of this size is large enough to open cuBLAS for it, if cuBLAS is installed.
+// Returns whether cuBLAS is installed, and a product of this size is large enough to open the library.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
-// Factorises a matrix on the CPU if there is no cuSOLVER: copies x to the host and back.
+// A copy of a matrix on the host, for factorisations on the CPU if cuSOLVER is not installed.
 struct OnHost {
   explicit OnHost(const Block& x) : there(x), numbers(size_t(x.length())) {
     copy_out(numbers.data(), address(x.at), numbers.size() * sizeof(double));

@@ -11,11 +11,11 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
-constexpr Count points_for_query = 64;   // with fewer queries, the CPU takes less time than copying the tree
+constexpr Count points_for_query = 64;   // with fewer queries per point, copying the tree takes longer than the CPU
 constexpr Count batch = Count(1) << 19;  // number of queries per launch, after which R may interrupt
 
-// The k-d tree on the device. It has only the nodes with at most 32 points as leaves, and their ancestors, whereas the
-// leaves of the CPU's tree have at most 8 points.
+// The k-d tree on the device. Its leaves have at most 32 points, whereas the leaves of the CPU's tree have at most 8
+// points.
 struct DeviceTree : BackendCache {
   explicit DeviceTree(const neighbours::KdTree& tree)
       : levels(levels_of(tree)),
@@ -37,7 +37,8 @@ struct DeviceTree : BackendCache {
   const Copied<double> points, boxes;
 };
 
-// Returns whether the tree, the queries and their results fit into half of the free memory; otherwise the CPU searches.
+// Returns whether the tree, the queries and their results fit into half of the free memory. If they do not fit, the CPU
+// searches.
 bool fits(const neighbours::Request& request) {
   const neighbours::KdTree& tree = request.tree;
   const size_t each = size_t(tree.points.d) * sizeof(double) + size_t(request.most + 2) * sizeof(int);

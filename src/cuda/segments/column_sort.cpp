@@ -5,7 +5,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Sorts one column. The keys of long segments are in two buffers: each pass reads one buffer and writes the other.
+// Sorts one column. The keys of long segments are in two buffers: each pass reads one buffer and writes the other
+// buffer.
 struct ColumnSort {
   const SortPieces& pieces;
   const Sorting& sorting;
@@ -25,8 +26,8 @@ struct ColumnSort {
     job.pieces = at<SortPiece>(*list.memory);
     run(name, list.count, sort_threads);
   }
-  // Sets the addresses of one pass, which reads buffer `from` and writes the other buffer or, if it is the last pass,
-  // the results.
+  // Sets the addresses of one pass, which reads buffer `from`. The last pass writes the results, and each earlier pass
+  // writes the other buffer.
   void turn(int from, bool last) {
     job.from = keys[from].address(), job.to = last && !sorting.by_segment ? nullptr : keys[1 - from].address();
   }
@@ -40,7 +41,7 @@ struct ColumnSort {
     if (sorting.by_segment && pieces.numbers.count > 0) finish_long();
   }
 
-  // Computes the results of long segments: several blocks share a segment, and the last of them merges their parts.
+  // Computes the results of long segments. Several blocks share a segment; the block that ends last merges their parts.
   void finish_long() {
     constexpr Count values_of_block = 16384, most = 1024;
     const unsigned segments = pieces.numbers.count,
@@ -64,8 +65,8 @@ struct ColumnSort {
     return from;
   }
 
-  // Sorts long segments by digits (radix sort). The number of passes is even, so that the buffer which the last pass
-  // writes is also the one that the first pass reads.
+  // Sorts long segments by digits (radix sort). The number of passes is even, so that the last pass writes the buffer
+  // that the first pass reads.
   void by_digits(int last) {
     const unsigned passes = unsigned(sorting.key_bytes), tiles = pieces.tiles.count;
     const Buffer counts(pieces.by_digits * passes * digit_count * sizeof(unsigned));

@@ -1,4 +1,5 @@
-// Runs of equal keys on the device, as segments. The host stores only their number until a caller requests more.
+// Runs of equal keys on the device, as segments. The host stores only the number of segments until a caller requests
+// the offsets.
 #include <kernops/jobs/segments.h>
 
 #include "cuda/segments/segments.h"
@@ -7,7 +8,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Counters, initially zero, by which the tiles of a pass exchange their counts.
+// Device memory, initially zero, in which the tiles (the blocks of values) of a pass exchange their counts.
 class Words {
  public:
   explicit Words(int tiles)
@@ -71,12 +72,12 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
 template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
-  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // kernels may still use this copy
+  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // alive while kernels may read it
   DeviceSegments& there = cached ? *cached : on_device(*this, usual_batch);
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
-// Returns the same segments as offsets on another device.
+// Returns the segments in the form of offsets for another device.
 Segments& KeyRuns::on(int number) {
   if (number == device) return *this;
   if (elsewhere_) return *elsewhere_;

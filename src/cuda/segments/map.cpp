@@ -7,8 +7,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The addresses to which kernels write the results of some columns. Results for the host are copied batch by batch
-// (`by_batch`) or, after the last batch, all at once.
+// The addresses to which kernels write the results of some columns. Results for the host are copied after each batch of
+// values (`by_batch`) or after the last batch.
 class Places {
  public:
   Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_batch,

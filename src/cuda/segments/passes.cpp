@@ -1,5 +1,5 @@
-// Reductions of segments on the GPU that take several passes: the passes that segments/recipes.cpp uses, and the
-// functions of the backend.
+// Reductions of segments on the GPU that take several passes: the passes from which segments/recipes.cpp combines
+// reductions, and the functions of the backend.
 #include <kernops/missing.h>
 
 #include "segments/passes.h"
@@ -72,7 +72,7 @@ class DevicePasses : public SegmentPasses {
     on_results(kernels[int(step)], request, job);
   }
 
-  // Returns whether all products are normal floating-point numbers, which have full precision.
+  // Returns whether all products of segments are normal floating-point numbers, which have full precision.
   bool all_normal(const Temporary& numbers, Count count) const override {
     const std::vector<double> all = fetched(numbers.data, count);
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });
@@ -88,7 +88,7 @@ class DevicePasses : public SegmentPasses {
       copy_across(address(to.data), here(), address(from.data), here(), bytes);
   }
 
-  // Computes the gradient of products on the CPU; needed if some products are not normal numbers.
+  // Computes the gradient of products on the CPU; used if some products are not normal floating-point numbers.
   void other_products(const SegmentGradient& request) const override {
     SegmentGradient there = request;
     const Count rows = request.in_place ? request.segments.values : request.segments.covered;
@@ -105,7 +105,8 @@ class DevicePasses : public SegmentPasses {
 
 const DevicePasses passes;
 
-// Runs a request. If the results are for the host, all of them are computed on the device first and then copied.
+// Runs a request. If the results are for the host, first all results are computed on the device, and then they are
+// copied.
 template <class Request, class Run> void made_whole(const Request& request, Count rows, Run run) {
   if (on_device(request.out)) return run(request);
   const Count count = rows * request.columns * request.outputs();
@@ -116,8 +117,8 @@ template <class Request, class Run> void made_whole(const Request& request, Coun
   passes.copy(results, count, request.out);
 }
 
-// Like made_whole(), but results for the host stay on the device until all are computed only if the values are on a
-// device or further passes follow.
+// Like made_whole() if the values are on a device, or if further passes read the results. In other cases, `run` copies
+// the results to the host itself.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
   const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
   there ? made_whole(request, rows, run) : run(request);
@@ -156,7 +157,7 @@ template <class Request> void order_on_host(const Request& request, Count rows, 
 }
 
 // For segments that are runs of equal keys on the device: finds the segments and reduces the values in one pass, if
-// possible. Returns whether it did.
+// possible. Returns false if only the segments were found.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
   if (!runs || runs->known()) return false;

@@ -1,4 +1,4 @@
-// Plans of segments on the device, for one batch of values at a time.
+// Plans of segments on the device: arrays that tell the kernels where segments end, for one batch of values at a time.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
@@ -20,7 +20,7 @@ std::unique_ptr<Buffer> shifts_of(const Segments& segments, Count begin, Count e
   return copy_of(shifts, 0, end - begin);
 }
 
-// Returns the end of the range of segments that have values in the batch.
+// Returns the number of the last segment with values in the batch, plus 1.
 Count last_segment(const SegmentBatch& batch) { return batch.next_row + batch.open_after; }
 
 size_t plan_bytes(const Segments& segments, bool of_keys) {
@@ -113,8 +113,8 @@ void DeviceSegments::cut_by_offsets() {
   }
 }
 
-// Plans all batches of runs of keys, to find out how many segments end in each batch. The first batch may be planned
-// already.
+// Plans all batches of runs of keys, to find out how many segments end in each batch. `plan` may already contain the
+// plan of the first batch.
 void DeviceSegments::cut_by_keys(std::unique_ptr<BatchPlan> plan) {
   Count row = 0, begin = 0;
   for (size_t n = 0; n < batches.size(); ++n) {

@@ -1,4 +1,4 @@
-// Moving windows on the GPU. Values and results of some columns are processed at a time.
+// Moving windows on the GPU. If memory is short, a few columns are processed at a time.
 #include <kernops/missing.h>
 
 #include "cuda/segments/roll.h"
@@ -14,7 +14,7 @@ std::unique_ptr<Buffer> uploaded(const int* from, Count count) {
   return there;
 }
 
-// True if results for R must distinguish NA from NaN, and at least one value is NA.
+// Returns true if results for R must distinguish NA from NaN, and at least one value is NA.
 bool any_gap(const SegmentRequest& work, RollRun job, const std::string& text) {
   if (work.skip_missing || work.x.type == SegmentValues::floats || work.settings.stay) return false;
   int found = 0;

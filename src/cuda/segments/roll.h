@@ -10,7 +10,8 @@ namespace cuda {
 
 inline size_t value_bytes(const SegmentRequest& work) { return work.x.type == SegmentValues::doubles ? 8 : 4; }
 
-// The number of results that a thread computes at a time, at most `width`. It is odd. The states are kept in registers.
+// Returns the number of results that a thread computes at a time, an odd number that is at most `width`. The states of
+// these results are kept in registers.
 inline int chunk_values(int most, Count width) {
   for (const int each : {15, 7, 5, 3})
     if (each <= most && each <= width) return each;

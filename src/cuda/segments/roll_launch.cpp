@@ -1,5 +1,5 @@
-// Launches the kernels of moving windows. Windows of one length are computed in steps along the values; other windows
-// are computed one by one.
+// Launches the kernels of moving windows. If all windows have the same length, a block moves along the values in steps
+// of many results. Other windows are computed one by one.
 #include <kernops/segment_reductions.h>
 
 #include "cuda/segments/roll.h"
@@ -8,7 +8,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The reduction that is used for windows on a GPU: sums have no compensation.
+// The reduction that a GPU uses for windows. Unlike on the CPU, sums have no compensation.
 template <class R> struct OnDevice { using type = R; };
 template <> struct OnDevice<BlockSum> { using type = DirectSum; };
 template <> struct OnDevice<Mean> { using type = MeanOf<DirectSum>; };
@@ -19,8 +19,8 @@ int state_numbers(const SegmentRequest& work) {
   };
   return work.formula ? 1 + work.skip_missing : numbers[work.op];
 }
-// The launch configuration for windows of one length (roll.cuh). For long windows, a block has more threads, because
-// the ring buffer of a block takes so much memory that few blocks run at a time.
+// The launch configuration for windows that all have the same length (roll.cuh). For long windows, a block has more
+// threads, because the ring buffer of a block takes so much memory that few blocks run at a time.
 struct Steps {
   int threads, step, chunks, rest, places, group_bits, results_bytes, states_bytes;
   unsigned shared_bytes;
@@ -85,7 +85,8 @@ class Roll {
            steps.shared_bytes);
   }
 
-  // Computes the windows of values first .. first + count - 1, which contain `values` values from position `base` on.
+  // Computes the windows around positions first .. first + count - 1. The windows contain only the values at positions
+  // base .. base + values - 1.
   void windows(Count first, Count count, Count base, Count values, bool clipped_only) const {
     if (count == 0) return;
     RollRun job = job_;

@@ -1,6 +1,7 @@
-// Reductions of segments on the GPU. Values are processed in batches, which consist of whole tiles. If a segment
-// crosses the border of two batches, the state of its part in the first batch is carried to the second. The results
-// therefore depend neither on where the values are stored nor on the free memory.
+// Reductions of segments on the GPU. Values are processed in batches, which consist of whole tiles (the values that one
+// block reads). If a segment crosses the border between two batches, the state of its part in the first batch is
+// carried to the second batch. Therefore the results do not depend on the free memory, or on the memory in which the
+// values are stored.
 #include "cuda/segments/segments.h"
 
 namespace kernops {

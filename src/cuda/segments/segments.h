@@ -16,13 +16,13 @@ namespace cuda {
 // Reduces the values of segments in one pass. The results of a column are contiguous.
 void seg_reduce(const SegmentRequest& work);
 // Writes one number for each value. The numbers are in the order of x or, if `in_place` is false, in the order of the
-// segments. They may be floats.
+// segments. The numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// Computes one result for each value, one output after another. All values must fit into one batch.
+// Computes one result for each value, for one output after another. All values must fit into one batch.
 void seg_scan(const SegmentRequest& work);
 
-// A request without weights, for functions that take a SegmentRequest: sorting and statistics of sorted values
+// Converts a request to a SegmentRequest without weights. Sorting and statistics of sorted values
 // (cuda/segments/sort.cpp) read their values like a reduction.
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
@@ -48,8 +48,9 @@ inline bool plain_values(const SegmentRequest& work) {      // contiguous, and r
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // a lane has 128 bytes of values
 
-// The CUDA texts of a reduction, for one of its outputs; of a search for NA; of a map; and of operations on results.
-// `staged` values have already been permuted into the order of the segments.
+// The functions below return CUDA texts: of a reduction, for one of its outputs; of a scan, a sort, a map and a search
+// for NA; and of operations on results. If values are `staged`, they have already been permuted into the order of the
+// segments.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
@@ -66,23 +67,24 @@ std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
 
-// The texts that are compiled at installation, and the texts of all operations and types of values.
+// The texts that are compiled at installation (usual_segment_texts()), and the texts of all operations and types of
+// values.
 std::vector<std::string> usual_segment_texts();
 std::vector<std::string> all_sort_texts();  // cuda/segments/sort_source.cpp
 std::vector<std::string> all_segment_texts();
 
 // ---- plans (cuda/segments/plan.cpp)
 
-// A batch of values that are reduced together. It is a whole number of tiles, so that results do not depend on its
-// size.
+// A batch of values that are reduced together. A batch is a whole number of tiles (the values of one block), so that
+// results do not depend on the size of a batch.
 constexpr Count usual_batch = Count(1) << 28;
 struct SegmentBatch {
   Count first;  // number of the first value
   int count, tiles;
-  Count row, next_row;              // segments that end in this batch
+  Count row, next_row;              // segments row .. next_row - 1 end in this batch
   bool open_before, open_after;     // whether a segment crosses the border
   Count first_result, next_result;  // rows of the results of this batch, including empty segments
-  Count begin;                      // for runs of keys: the position at which the first segment of the batch begins
+  Count begin;                      // for runs of keys: position at which the first segment of the batch begins
 };
 
 SegmentBatch batch_of(Count first, Count count);  // sets only the range of values
@@ -108,7 +110,7 @@ class KeyRuns : public Segments {
  private:
   template <class F> void each_batch(F body) const;  // calls body(batch, plan)
   bool found_ = false;
-  std::unique_ptr<Buffer> firsts_;  // results of the single pass
+  std::unique_ptr<Buffer> firsts_;  // results of find_and_reduce()
   mutable std::vector<Count> offsets_;
   std::unique_ptr<Segments> elsewhere_;
 };
@@ -125,7 +127,7 @@ struct BatchPlan {
   int ended = 0;  // number of runs of keys that end in this batch
 };
 
-// The pieces of segments that blocks sort (jobs/sort_pieces.h).
+// The pieces of segments, each of which one block sorts (jobs/sort_pieces.h).
 struct SortPieces {
   SortPieces(const Segments& segments, int key_bytes, int item_bytes);
   const int key_bytes, item_bytes;
@@ -133,13 +135,13 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, tiles, numbers;  // `parts` and `tiles` of long segments; `numbers` of these segments
+  List short_ones, medium, parts, tiles, numbers;  // `numbers`: the segments of `parts` and `tiles`
   Count longest, longest_of_all;                   // longest segment in parts; in parts or tiles
   unsigned by_digits;                              // number of segments in tiles
 };
 
-// The plans of all batches of segments. The Segments keep this object, so that each plan that is not too large is
-// computed only once.
+// The plans of all batches of segments. The Segments object keeps this object, so that plans are computed only once if
+// they are not too large.
 class DeviceSegments : public BackendCache {
  public:
   // `first` is the plan of the first batch, if runs of keys have already been planned.
@@ -167,15 +169,15 @@ DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
 // ---- values (cuda/segments/values.cpp)
 
-// The size of a batch. If not all values fit into memory at once and must be permuted into the order of the segments,
-// they are `staged`: permuted batch by batch.
+// The size of a batch. If values must be permuted into the order of the segments, and do not all fit into memory, they
+// are `staged`: the host permutes one batch at a time.
 struct BatchSize {
   Count values, columns;
   bool staged;
 };
 BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
 // Returns whether one batch can hold all values and as many results. Returns false if there are no values, if they are
-// not adjacent, if segments have `sources`, or if the values must be staged.
+// not contiguous, if segments have `sources`, or if the values must be staged.
 bool fits_one_batch(const SegmentRequest& work);
 
 // Calls body(device, first, columns, staged) for successive groups of columns first .. first + columns - 1.
@@ -186,7 +188,7 @@ template <class F> void each_batch_of_columns(const SegmentRequest& work, bool m
     body(device, first, std::min(size.columns, work.columns - first), size.staged);
 }
 
-// Calls f(m, row) for each position m of a batch, where `row` is the row of the value at m.
+// Calls f(m, row) for each position m of a batch, where `row` is the row of x that has the value at position m.
 template <class F> void each_position(const Segments& segments, const SegmentBatch& batch, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   Count s = batch.row;
@@ -196,13 +198,13 @@ template <class F> void each_position(const Segments& segments, const SegmentBat
   }
 }
 
-// The values or the weights of some columns, in device memory from which the kernels of a batch read.
+// The values or the weights of some columns, in device memory that the kernels of a batch read.
 class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
           bool by_batch);
-  // Returns an address such that the value at position m of column c is [m * row + c * column]; the same holds in later
-  // batches.
+  // Returns an address `a` such that the value at position m of column c is a[m * row + c * column]. Positions are
+  // numbered across batches.
   const void* address(const SegmentBatch& batch);
   Count row() const { return by_batch_ ? 1 : from_.row; }
   Count column(const SegmentBatch& batch) const { return by_batch_ ? batch.count : from_.column; }
@@ -219,7 +221,7 @@ class Operand {
   const SegmentBatch* held_ = nullptr;
 };
 
-// The kernel arguments for each batch, without the address of the results.
+// The arguments of kernels for each batch, without the address of the results.
 class SegmentJobs {
  public:
   SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);
@@ -246,7 +248,7 @@ double nothing(const SegmentRequest& work, int output);  // the result of a segm
 // Launches a kernel of cuda/segments/results.cuh for the results of all segments and columns.
 void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job);
 char* column_of(const Output& out, Count column);
-// Sets all results to `value`, before the results of nonempty segments are written.
+// Sets all results to `value`. Kernels then overwrite the results of segments that are not empty.
 void fill_all(const SegmentRequest& work, Count rows, double value);
 // Changes results on the device from NaN to NA if a value of the segment was NA.
 void mark_missing(const SegmentRequest& work);

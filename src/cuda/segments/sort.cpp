@@ -10,9 +10,9 @@ namespace {
 
 size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
 
-// Sorts all columns, one after another. `job` has the arguments that are the same for all columns.
+// Sorts all columns, one after another. `job` has the arguments that do not depend on the column.
 void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
-  const double* const incoming = job.how.incoming;  // of all columns
+  const double* const incoming = job.how.incoming;  // the incoming gradients of all columns
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     job.run = jobs(0);

@@ -1,5 +1,5 @@
-// The CUDA texts that sort segments and compute statistics of sorted values: they name the types of the values and of
-// the results.
+// The CUDA texts that sort segments and compute statistics of sorted values: the texts name the types of the values and
+// of the results.
 #include "cuda/segments/segments.h"
 
 namespace kernops {

@@ -1,4 +1,4 @@
-// The CUDA texts of reductions of segments: they name the operation and the type of the values. cuda/segments/*.cuh
+// The CUDA texts of reductions of segments. A text names the operation and the type of the values; cuda/segments/*.cuh
 // defines the kernels.
 #include "cuda/segments/roll.h"
 #include "cuda/text.h"
@@ -17,8 +17,8 @@ std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
-// The name of the struct that reduces a row of segments.def. Sums are merged pairwise, so they need no compensation.
-// With `whole`, sums of integers are exact, even beyond 2^53.
+// Returns the name of the struct for the operation of a request (a row of segments.def). Sums are merged pairwise, so
+// they need no compensation. If `whole` is true, sums of integers are exact, even beyond 2^53.
 std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
@@ -49,7 +49,7 @@ std::string join_function(const std::string& name, const Plan& plan) {
 
 namespace {
 
-// The name of the struct that combines a value and its weight.
+// Returns the name of the struct that combines a value and its weight.
 std::string term(const SegmentRequest& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
   const TermRow& row = term_row(work.term);
@@ -58,7 +58,7 @@ std::string term(const SegmentRequest& work) {
   return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : row.name) + (row.given ? ", true>" : ">");
 }
 
-// The includes and types that the terms need.
+// Writes the includes and types that the terms of values and weights need.
 std::string preamble(const SegmentRequest& work) {
   std::string text;
   if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";
@@ -91,7 +91,7 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
 }
 
 std::string scan_text(const SegmentRequest& work, int output) {
-  const bool backward = work.reverse && work.formula;  // the order does not matter for the other operations
+  const bool backward = work.reverse && work.formula;  // the direction changes only formulas
   const auto flag = [](bool value) { return value ? ", true" : ", false"; };
   const int lane = scan_lane_values(work);
   std::string text = "#include <kernops/cuda/segments/scan.cuh>\n" + preamble(work) + operator_of(work, output);

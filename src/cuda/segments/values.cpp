@@ -1,4 +1,4 @@
-// The values of segments on the device: already there, copied at once, or copied batch by batch.
+// The values of segments in device memory. Values on the host are copied at once or batch by batch.
 #include <cstring>
 
 #include "cuda/segments/segments.h"
@@ -12,7 +12,7 @@ constexpr size_t little = size_t(1) << 26;
 size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValues::doubles ? 8 : 4; }
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
-// The bytes of device memory that the values of some columns take.
+// Returns the bytes of device memory for the values, the states and the results of some columns.
 size_t bytes_for(const SegmentRequest& work, Count batch, Count columns, bool maps) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);
@@ -39,7 +39,7 @@ BatchSize choose_batch_size(const SegmentRequest& work, bool maps) {
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
-    // results are written to the positions of the values, in other memory
+    // true if kernels write results at the positions of the values, and no batch is copied to the host
     const bool elsewhere = maps && work.out.space != MemorySpace::host;
     size.staged = !in_order(work) && host && !work.weight_of && !elsewhere && whole + (maps ? whole : 0) > most / 2;
     while (needed() > most / 2 && (size.columns > 1 || size.values > tile))

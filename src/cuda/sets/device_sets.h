@@ -1,4 +1,5 @@
-// Points and conditioning sets on a device, and the parts that are copied there for each launch.
+// Points and conditioning sets on a device (a set is a point and its neighbours). If memory is short, each launch
+// copies the parts that it needs.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,10 +11,10 @@
 namespace kernops {
 namespace cuda {
 
-constexpr Count batch = Count(1) << 18;  // sets per launch: a fraction of a second, after which R may interrupt
+constexpr Count batch = Count(1) << 18;  // sets per launch, which takes a fraction of a second: R can interrupt
 constexpr int chunk = 16;
 
-// The shared memory that a block can use on each of the devices.
+// Returns the bytes of shared memory that a block can use on each of the devices.
 inline int shared_room(const std::vector<int>& devices) {
   check_devices(devices);
   const std::vector<Device> all = cuda::devices();
@@ -22,8 +23,8 @@ inline int shared_room(const std::vector<int>& devices) {
   return least;
 }
 
-// The memory of a block for the largest sets, in the order of the members of SetMemory. Shared memory has as many
-// panels of the matrix as fit; the others are in device memory.
+// Lays out the shared memory of a block for the largest sets. Shared memory has as many panels (4 columns) of a set's
+// matrix as fit; the other panels are in device memory.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
@@ -49,7 +50,7 @@ template <class T> SetMemory memory_for(const SetRequest& request, const DeviceS
   return to;
 }
 
-// The job of a request: the sizes, and the memory of the blocks, but no data.
+// Returns the job of a request, with the sizes and the memory of the blocks, but without the addresses of the data.
 template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   DeviceSetJob<T> job{};
   job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
@@ -60,8 +61,8 @@ template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   return job;
 }
 
-// The origin that is subtracted from a coordinate before it is converted to float, which has a precision of only 24
-// bits: the middle of the range of the coordinate.
+// Returns the middle of the range of a coordinate. This origin is subtracted from the coordinate before the conversion
+// to float, which has a precision of only 24 bits.
 inline double centre(const double* x, Count count) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (Count i = 0; i < count; ++i)
@@ -69,8 +70,8 @@ inline double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// The points that sets read: all points of a request, followed by space for the own points of sets, see put_own(). If
-// `rows` is given, only these rows are stored, renumbered from 0.
+// The points that sets read: all points of a request, followed by space for points that belong to only one set, such as
+// new locations (put_own()). If `rows` is given, only these rows are stored, renumbered from 0.
 template <class T> class DevicePoints {
  public:
   DevicePoints(const SetRequest& request, const std::vector<double>& centre, const std::vector<Count>* rows = nullptr)
@@ -120,11 +121,12 @@ template <class T> class DevicePoints {
   const Copied<T> points_, noise_, slope_, values_;
 };
 
-// The points that some sets read: the points of these sets, followed by their neighbours. Both are renumbered.
+// The points that some sets read: the points of these sets, followed by their neighbours. Points and neighbours are
+// renumbered.
 struct SomePoints {
   SomePoints(const SetRequest& request, Count begin, Count count, std::vector<int>& place)
       : neighbours(request.neighbours + begin * request.stride, request.neighbours + (begin + count) * request.stride) {
-    place.resize(size_t(request.n), 0);  // numbers in `rows`, from 1; 0 if absent
+    place.resize(size_t(request.n), 0);  // place of each point in `rows`, from 1; 0 if the point is absent
     const auto take = [&](Count row) {
       rows.push_back(row);
       if (row < request.n) place[size_t(row)] = int(rows.size());
@@ -142,8 +144,9 @@ struct SomePoints {
   std::vector<int> neighbours;
 };
 
-// Points and conditioning sets on a device. The points stay on the device if they take at most half of the free memory;
-// if the neighbours fit as well, they also stay. Otherwise each launch copies the parts that it needs.
+// Points and conditioning sets on a device. The points stay on the device if they take at most half of the free memory.
+// The numbers of the neighbours also stay if they fit. If points or neighbours do not fit, each launch copies the parts
+// that it needs.
 template <class T> class DeviceSets {
  public:
   DeviceSets(const SetRequest& request, bool centred) : centre_(size_t(request.d), 0) {
@@ -156,7 +159,7 @@ template <class T> class DeviceSets {
       neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
   }
 
-  // Returns whether these points can be used for the request.
+  // Returns whether the stored points can be used for another request.
   bool serves(const SetRequest& request) const {
     return !request.own || !points_ || request.sets <= points_->room(request);
   }
@@ -174,10 +177,10 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // Calls run(job, first, count) for the sets of a job; the first set has number `begin`. If no data are copied, there
-  // is one call for all sets. Otherwise each call is for as many sets as fit into a quarter of the free memory, with
-  // their points, neighbours and results. A copy waits for the previous launch, like all work of a device.
-  // long: the copied data of a batch must outlive its launch
+  // Calls run(job, first, count) for the sets of a job; the first set has number `begin`. If points and neighbours stay
+  // on the device, there is one call for all sets. If they are copied, each call processes as many sets as fit into a
+  // quarter of the free memory, with their points, neighbours and results. A copy waits for the previous launch,
+  // because all work of a device runs in order. long: the copied data of a batch must outlive the launch
   template <class Run>
   void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {
     if (!neighbours_) bytes += size_t(job.stride) * sizeof(int);

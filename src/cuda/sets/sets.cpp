@@ -1,5 +1,5 @@
-// Computations with conditioning sets on the GPU. Batches of sets are distributed to the devices, and their sums are
-// merged in order, so that results do not depend on the number of devices.
+// Computations with conditioning sets on the GPU. Batches of sets are distributed to the devices. The sums of the
+// batches are merged in order, so that results do not depend on the number of devices.
 #include <map>
 #include <tuple>
 
@@ -22,8 +22,8 @@ struct SetsCache : BackendCache {
   std::tuple<Copies<float>, Copies<double>> copies;
 };
 
-// Returns the copy of the sets on the current device, from the cache of the request if it is there. If the formula
-// depends only on differences of points, points are centred before they are converted to floats.
+// Returns the copy of the sets on the current device, which is taken from the cache of the request if possible. If the
+// formula depends only on differences of points, points are centred before they are converted to floats.
 template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
   const bool centred = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
   std::shared_ptr<DeviceSets<T>> none, *sets = &none;
@@ -46,24 +46,25 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
   return unsigned(job.memory.end) * unsigned(sizeof(T));
 }
 
-// The number of blocks that run at a time if some panels are in device memory.
+// Returns the number of blocks that run at a time if some panels (4 columns of a set's matrix) are in device memory.
 unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
 
-// Launches one block for each of `sets` sets: all at once, or as many at a time as there are panels in device memory.
+// Launches one block for each of `sets` sets: all blocks at once or, if device memory has panels for only some blocks,
+// as many blocks at a time.
 template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
   const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
   for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
     launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
 }
 
-// Allocates device memory for panels of matrices that do not fit into shared memory: those of more than 150 to 220
-// neighbours in float64, and of more than 220 to 320 in float32.
+// Allocates device memory for panels of matrices that do not fit into shared memory: in float64, matrices of sets with
+// more than 150 to 220 neighbours; in float32, with more than 220 to 320 neighbours.
 template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
 
-// Returns whether the formula still has the plan for which the CUDA texts were written. The CPU reports errors of
-// invalid formulas.
+// Returns whether the CUDA texts support the plan of the formula. Requests with other plans go to the CPU, which also
+// reports errors of invalid formulas.
 bool has_text(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
@@ -73,7 +74,7 @@ bool has_text(const SetRequest& request) {
   return true;
 }
 
-// Returns whether the sets of a job fit into the memory of each device; otherwise the CPU computes them.
+// Returns whether the sets of a job fit into the memory of each device; if they do not fit, the CPU computes the sets.
 template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& job) {
   const std::vector<Device> all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {
@@ -83,7 +84,8 @@ template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& j
   });
 }
 
-// Calls body(job, number, sets) for each batch of a request, with the device of the batch as the current device.
+// Calls body(job, number, sets) for each batch of a request, where `number` is the number of the batch. During the
+// call, the device of the batch is the current device.
 template <class T, class Body>
 void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std::string& text, const char* kernel,
                 const Body& body) {

@@ -1,4 +1,5 @@
-// Writes formulas of two points as CUDA text, which names the operations in order; the headers define the operations.
+// Writes formulas of two points as CUDA text, which names the operations of a formula in order; the CUDA headers define
+// these operations.
 #include "cuda/sets/sets.h"
 
 #include <set>
@@ -38,7 +39,7 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  // Writes the loads of a level, each followed by the steps that can then be computed.
+  // Writes the loads of a level (row, column or uniform). The steps that compute the other values of this level follow.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
     std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
