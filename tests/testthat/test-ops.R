@@ -37,7 +37,7 @@ for (name in names(oracle_ops)) {
     }
   })
 
-  if (length(oracle_ops[[name]]$domains)) test_that(paste(name, "has a gradient that agrees with plain R"), {
+  if (length(oracle_ops[[name]]$domains)) test_that(paste(name, "has the gradient of finite differences of plain R"), {
     withr::local_seed(sum(utf8ToInt(name)))
     u <- uniform(3)
     w <- uniform(4)
