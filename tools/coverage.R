@@ -13,7 +13,7 @@ found <- covr::package_coverage(
 )
 
 lines <- covr::tally_coverage(found, by = "line")
-lines <- lines[!startsWith(lines$filename, "src/cuda/"), ] # GPU code, which does not run here
+lines <- lines[!startsWith(lines$filename, "src/cuda/"), ] # the tests run without a GPU
 lines$run <- lines$value > 0
 per_file <- stats::aggregate(cbind(run, all = 1) ~ filename, lines, sum)
 per_file$left <- per_file$all - per_file$run

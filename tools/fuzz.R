@@ -1,7 +1,8 @@
 # One part of tools/fuzz: `Rscript tools/fuzz.R PART SECONDS SEED` runs tools/fuzzer/PART.R, whose function `run_part()`
-# calls the package with such input until `there_is_time()` is FALSE. A finding is an error without class kernops_error,
-# a call that takes more than a second of a core, or a value that differs from the oracle in plain R. Each finding is
-# printed on one line. The file FUZZ_LAST names the current call, so that tools/fuzz can report this call if R dies.
+# calls the package with random or invalid input until `there_is_time()` is FALSE. A finding is an error without class
+# kernops_error, a call that takes more than a second of a core, or a value that differs from the oracle in plain R.
+# Each finding is printed on one line. The file FUZZ_LAST names the current call, so that tools/fuzz can report this
+# call if R dies.
 
 suppressMessages(library(kernops))
 arguments <- commandArgs(TRUE)

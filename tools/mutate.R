@@ -2,7 +2,7 @@
 # before the tables of operations are created; KERNOPS_MUTANT has the name of the mutant.
 suppressPackageStartupMessages({library(testthat); library(kernops)})
 
-# replaces a function of testthat; the default expression of `env` must not be evaluated here
+# Replaces test_that() of testthat. The default of an argument `env` is evaluated in the calling function.
 test_that <- function(desc, code) {
   if (!grepl(getOption("mutate.tests"), desc)) return()
   caller <- parent.frame()
@@ -24,7 +24,7 @@ passes <- function(mutant, files, tests = "") {
   sum(results$nb) > 0 && !any(results$failed, results$error)
 }
 
-# Runs f on all cores. If a process dies, there is no result for the test that it ran.
+# Runs f on all cores. If a process dies, the result of its test is missing.
 side_by_side <- function(f, ...) {
   passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
   died <- !vapply(passed, is.logical, NA)

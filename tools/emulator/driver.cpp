@@ -62,7 +62,7 @@ ucontext_t scheduler;
 Block block;
 std::vector<double> shared;  // parameters of a launch
 unsigned now;
-bool moved;  // whether any thread has advanced since the last check
+bool moved;  // whether a thread of the block has advanced since the last check
 Kernel kernel;
 const Job* argument;
 size_t used;

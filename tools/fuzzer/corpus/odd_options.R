@@ -1,4 +1,4 @@
-# Options were used unchecked: words and functions raised R's errors.
+# Options were used without a check, so that options that are strings or functions raised errors of R.
 f <- \(x) seg_reduce(x, g = c(1, 1, 2, 2))
 use <- function(..., code) {
   old <- options(...)

@@ -1,4 +1,4 @@
-# Compiled code reads ranges of pairs: none may lead beyond the points.
+# Ranges of pairs, which compiled code reads, must not contain positions beyond the points.
 x <- matrix(stats::runif(10), 5)
 op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(2)", "y = Vj(2)"))
 all <- from_matrix(rbind(c(1, 2), c(3, 5)), rbind(c(1, 2), c(3, 5)), diag(2) == 1)
