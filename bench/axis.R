@@ -1,6 +1,6 @@
 # R_LIBS=.lib Rscript bench/axis.R [gpu]
 #
-# Reductions over dimensions of an array on one core, compared with apply(), colSums() and rowSums(), and softmax,
+# Reductions over dimensions of an array on one core, compared with apply(), colSums() and rowSums(). A softmax is
 # compared with exp() alone. The machine may be shared, so only the ratio of two times of one run is meaningful; each
 # time is the smallest of a few measurements. With a GPU, the script also measures reductions of data on the GPU; the
 # argument `gpu` omits the CPU.

@@ -1,9 +1,10 @@
 # R_LIBS=.lib Rscript bench/coverage.R [DATA ...]
 #
-# Coverage of the intervals that the help recommends, predict(interval = "prediction"), for held-out observations: a
-# random quarter of each data set, eight times. The nominal coverage is 95 %. Columns: the number of observations, the
-# coverage of all held-out observations in per cent, the lowest and the highest coverage of a split, and the root mean
-# square of the standardised errors (1 if standard errors are right). The table is in HISTORY.md.
+# Coverage of the intervals that the help recommends, predict(interval = "prediction"). A random quarter of each data
+# set is held out, eight times, and the intervals are compared with the held-out observations. The nominal coverage is
+# 95 %. Columns: the number of observations, the coverage of all held-out observations in per cent, the lowest and the
+# highest coverage of a split, and the root mean square of the standardised errors (1 if standard errors are right). The
+# table is in HISTORY.md.
 
 library(kernops)
 from <- function(package, name) {

@@ -65,7 +65,8 @@ inline std::vector<float> random_values() {
   return values;
 }
 
-// Random lengths with this mean, all equally likely; a mean of 0 selects Pareto's distribution with exponent 0.8.
+// Random lengths with this mean, uniform from 1 to twice the mean. A mean of 0 selects Pareto's distribution with
+// exponent 0.8.
 inline std::vector<long long> random_offsets(int mean) {
   std::mt19937 random(1);
   std::vector<long long> offsets{0};

@@ -1,5 +1,6 @@
-# Calibration of fits with a family: the share of 95 % intervals that contain the truth, in `count` simulated fields per
-# family, for the linear predictor at new points, for new observations at these points, and for the intercept.
+# Calibration of fits with a family: the share of 95 % intervals that contain the truth. The script simulates `count`
+# fields per family, and computes intervals of the linear predictor at new points, of new observations at these points,
+# and of the intercept.
 #
 #   Rscript bench/families.R [count]
 

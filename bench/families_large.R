@@ -17,7 +17,7 @@ families <- list(
 )
 if (length(given) > 3) families <- families[commandArgs(TRUE)[4]]
 
-# A field of variance 1 around -0.5; the last 2000 points are held out.
+# A field with mean -0.5 and variance 1; the last 2000 points are held out.
 simulated <- function(n, range, family, seed) {
   set.seed(seed)
   d <- data.frame(x = runif(n + 2000), y = runif(n + 2000))

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/formula_optimum.R [first seed] [last seed] [observations] [method] [formula]
 #
-# Searches of user-defined covariances for simulated data sets: the number of fits that end more than 0.1 units of
-# log-likelihood below the optimum of a search that begins at the parameters of the simulation. A covariate h changes
-# the `variance` of the field, as in the vignette "large-kriging", its `range`, or `both`.
+# Searches for the parameters of user-defined covariances, for simulated data sets. The script counts the fits that end
+# more than 0.1 units of log-likelihood below the optimum of a search that begins at the parameters of the simulation. A
+# covariate h changes the `variance` of the field, as in the vignette "large-kriging", its `range`, or `both`.
 suppressMessages(library(kernops))
 
 args <- commandArgs(TRUE)

@@ -1,14 +1,14 @@
 # Speed on the GPU compared with KeOps 2.3:  Rscript bench/gpu.R [float32|float64 [names]]
 #
-# `names`, a regular expression, selects formulas by name. `first s` is the time of the first call, which compiles the
-# kernels that are neither in the catalogue nor in the cache (if KERNOPS_CACHE_DIR is an empty folder: all kernels that
-# are not in the catalogue). Data and results stay on the device (gpu_matrix), as in the measurements of KeOps. `ms` is
-# the median wall time of repeated calls measured in R, after a call that compiles. `C++ ms` is the time of repeated
-# calls inside C++, each of which waits for its result. `device ms` is the time between two CUDA events around calls
-# that do not wait, the same measure as for KeOps; `ratio` and pairs per second are computed from `device ms`. The KeOps
-# column was measured with PyKeOps 2.3 (Genred, torch tensors on the device, default options) on one NVIDIA H200, driver
-# 580.159, CUDA 13.0, and is valid for this card only. KeOps computes cosines with fast-math, whose error grows to 1e-4
-# at arguments of 1000. The code for torch uses blocks of 8192 rows by addmm, then topk or argmin.
+# `names`, a regular expression, selects formulas by name. `first s` is the time of the first call. This call compiles
+# the kernels that are neither in the catalogue of precompiled kernels nor in the cache; the cache is empty if
+# KERNOPS_CACHE_DIR is a new folder. Data and results stay on the device (gpu_matrix), as in the measurements of KeOps.
+# `ms` is the median wall time of repeated calls measured in R, after a call that compiles. `C++ ms` is the time of
+# repeated calls inside C++, each of which waits for its result. `device ms` is the time between two CUDA events around
+# calls that do not wait, the same measure as for KeOps; `ratio` and pairs per second are computed from `device ms`. The
+# KeOps column was measured with PyKeOps 2.3 (Genred, torch tensors on the device, default options) on one NVIDIA H200,
+# driver 580.159, CUDA 13.0, and is valid for this card only. KeOps computes cosines with fast-math, whose error grows
+# to 1e-4 at arguments of 1000. The code for torch uses blocks of 8192 rows by addmm, then topk or argmin.
 library(kernops)
 options(width = 160)
 

@@ -5,12 +5,12 @@
 # sum of cosines and sines with independent normal amplitudes. Their frequencies are a stratified sample of the spectral
 # density, with two thirds of the strata in its tail.
 #
-# The script prints a row for each method (default: exact, auto): "vecchia,60" has 60 neighbours, "vif,30,200" has 30
-# neighbours and 200 inducing points. The columns are the log-likelihoods at the true parameters and at the estimates,
-# the estimates, the number of likelihoods, seconds of the clock and of all cores for the fit, the root mean square of
-# prediction errors at 1000 new points divided by their standard errors, and the peak memory of the process in GB so
-# far. With the environment variable TRUTH=1, parameters are not estimated. The exact method is omitted for more than
-# 10,000 points.
+# The script prints a row for each method (default: exact, auto). The method "vecchia,60" has 60 neighbours, and
+# "vif,30,200" has 30 neighbours and 200 inducing points. The columns are the log-likelihoods at the true parameters and
+# at the estimates, the estimates, the number of likelihoods, seconds of the clock and of all cores for the fit, the
+# root mean square of prediction errors at 1000 new points divided by their standard errors, and the peak memory of the
+# process in GB so far. With the environment variable TRUTH=1, parameters are not estimated. The exact method is omitted
+# for more than 10,000 points.
 
 library(kernops)
 options(width = 160)

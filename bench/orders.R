@@ -12,7 +12,8 @@ options(width = 160)
 set.seed(1)
 part <- runif(2^22)
 
-# Random lengths with this mean, all equally likely; a mean of 0 selects Pareto's distribution with exponent 0.8.
+# Random lengths with this mean, uniform from 1 to twice the mean. A mean of 0 selects Pareto's distribution with
+# exponent 0.8.
 lengths_of <- function(mean) {
   lengths <- numeric()
   while (sum(lengths) < n) {

@@ -48,8 +48,8 @@ measure <- function(field, range, noise) {
 cat(sprintf("%d points, %d cores, backend %s\n", n, kernops:::threads(), backend))
 print(do.call(rbind, Map(measure, cases$field, cases$range, cases$noise)), digits = 3, row.names = FALSE)
 
-# A cluster, and points around the cluster: the part of the trace that remains after rank 400, iterations, and CPU
-# seconds.
+# Points in a cluster, and points around the cluster. Prints the part of the trace that remains after rank 400, the
+# number of iterations, and CPU seconds.
 x <- rbind(matrix(rnorm(8 * 0.95 * n, sd = 0.02), ncol = 8), matrix(runif(8 * 0.05 * n), ncol = 8))
 op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y) / (2 * r * r)) * b, 1)",
                    c("r = Pm(1)", "x = Vi(8)", "y = Vj(8)", "b = Vj(1)"), backend = backend)

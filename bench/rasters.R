@@ -1,5 +1,5 @@
 # Predictions of maps by windows, compared with predict() of the whole map in memory: cells per second and peak memory.
-# Each runs in a separate process.
+# Both kinds of prediction run in separate processes.
 #
 #   Rscript bench/rasters.R [cells] [lib]      default: 4e6 cells, .lib
 

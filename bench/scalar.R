@@ -19,7 +19,7 @@ scalar_compile <- function(source) {
   dyn.load(paste0("scalar", .Platform$dynlib.ext))
 }
 
-# what: "scalar_gauss", "scalar_gauss_float" (a sum for each row of x) or "scalar_gauss_grad" (a gradient)
+# `what`: "scalar_gauss" or "scalar_gauss_float" (a sum for each row of x), or "scalar_gauss_grad" (a gradient)
 scalar_run <- function(what, x, y, b, s) {
   out <- matrix(0, nrow(x), if (what == "scalar_gauss_grad") 3 else 1)
   .C(what, x, y, b, s, nrow(x), nrow(y), out = out)$out

@@ -22,8 +22,9 @@ once <- function(call) {
   call()
   1e3 * (as.numeric(Sys.time()) - from)
 }
-# Lower quartiles of milliseconds of functions that are called in turn, for `seconds` each. Other processes, and the
-# operating system when it clears the memory of new results, only increase times, and affect all functions alike.
+# Calls functions in turn, each for `seconds` in total, and returns the lower quartile of the milliseconds of each
+# function. Other processes increase the times, and so does the operating system when it clears the memory of new
+# results; both affect all functions alike.
 race <- function(..., seconds = 0.6) {
   calls <- Filter(Negate(is.null), list(...))
   for (call in calls) call()

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/sets_gpu.R [points]
 #
 # Vecchia's approximation on one GPU: milliseconds of a likelihood, and of a likelihood with its gradient and expected
-# information, for given neighbours, which are already in GPU memory. The same times are measured with all cores of the
-# CPU.
+# information. The neighbours are given and already in GPU memory. The script also measures these times on all cores of
+# the CPU.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 1e6)[[1]])

@@ -22,8 +22,8 @@ field <- function(n, nu, seed = 1) {
   transform(data, z = z + withr::with_seed(seed + 1, rnorm(n, sd = 0.2)))
 }
 
-# Likelihoods at nu = 0.6 and a range of 80 points. An exact gradient overwrites the factor, so the time of a gradient
-# includes the time of a value.
+# Likelihoods at nu = 0.6, and at a range within which some 80 points lie. An exact gradient overwrites the factor, so
+# the time of a gradient includes the time of a value.
 likelihood <- function(covariance, data, method) {
   fit <- gp(z ~ 1, data[1:40, ], ~ x + y, covariance, "exact", "none")
   range <- 5 / sqrt(nrow(data))

@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [sums] [tests] [moran] [ripley] [mixture]
 #   [independence] [sinkhorn] [ridge] [spectra]
 #
-# The verbs compared with the packages that users have for these tasks, on one core: CPU seconds, in pairs that take
-# turns, and the ratio of the times. `columns`: nanoseconds of one row that is combined with few columns. `methods`:
-# both methods of knn(), from which R/verb_knn.R chooses.
+# The functions for tasks on points, compared with the packages that users have for these tasks, on one core. The script
+# prints the CPU seconds of two functions that run in turn, and the ratio of the times. `columns`: nanoseconds of one
+# row that is combined with few columns. `methods`: both methods of knn(), from which R/verb_knn.R chooses.
 
 library(kernops)
 options(kernops.threads = 1, kernops.backend = "cpu")
@@ -13,7 +13,7 @@ title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
 show <- function(rows) print(do.call(rbind, rows), digits = 3, row.names = FALSE)
 cpu <- function(code) sum(system.time(code())[1:2])
 
-# The smallest CPU times of functions that run in turn.
+# The smallest CPU time of each function; the functions run in turn.
 turns <- function(..., runs = 3) {
   codes <- list(...)
   apply(matrix(replicate(runs, vapply(codes, cpu, 0)), length(codes)), 1, min)
@@ -39,7 +39,7 @@ if (wanted("columns")) {
   }))
 }
 
-# CPU seconds of code() in another process, which is stopped after `limit` of them: NA.
+# CPU seconds of code() in another process. After `limit` CPU seconds, the process is stopped and the result is NA.
 cpu_within <- function(limit, code) {
   job <- parallel::mcparallel(cpu(code))
   repeat {
