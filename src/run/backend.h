@@ -1,5 +1,5 @@
-// The interface of backends, which has one function for each operation. Only the functions of this file choose a
-// backend.
+// The interface of backends, which has one function for each operation. Only choose_backend() and, for formulas,
+// backend_for() of run/pairs.h choose a backend.
 //
 // A backend is a folder of src/ and a line of run/backends.def. The arrays of a request are in host memory, or in
 // memory for which holds() of the backend returns true. Results are written to the output that the request specifies.
@@ -62,9 +62,9 @@ const Backend& cpu_backend();                           // the last backend, whi
 const Backend* backend_named(const std::string& name);  // returns null for "auto"
 size_t number_of(const Backend& backend);               // index in backends()
 
-// Chooses the backend that computes with arrays in these memory spaces: the requested backend; otherwise the backend
-// that holds one of the arrays; otherwise the first for which the transfer is worthwhile. Throws std::invalid_argument
-// if the requested backend cannot read one of the arrays.
+// Chooses the backend that computes with arrays in these memory spaces. This is the requested backend; without a
+// request, the backend that holds one of the arrays; otherwise the first backend for which the transfer is worthwhile.
+// Throws std::invalid_argument if the requested backend cannot read one of the arrays.
 const Backend& choose_backend(const Backend* wanted, std::initializer_list<MemorySpace> spaces, double work);
 
 namespace cpu {

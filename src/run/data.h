@@ -1,4 +1,5 @@
-// The inputs and outputs of computations: arrays on the host or on a device, pairs, and settings. Independent of R.
+// The inputs and outputs of computations: arrays on the host or on a device, pairs, and settings. This file does not
+// depend on R.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -70,7 +71,7 @@ struct Blocks {
   Count pair_count() const;
 };
 Blocks all_pairs(Count rows, Count columns);
-// Returns the blocks of some rows, with row_begin renumbered to 0, and of some columns.
+// Restricts blocks to the rows row_begin .. row_end - 1, which are renumbered from 0, and to some columns.
 Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_begin, Count column_end);
 // Cuts blocks such that none has more than `most_rows` rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
@@ -81,8 +82,8 @@ struct Derived {
   ArrayRef array;
 };
 
-// The inputs of a reduction: the variables, the results of earlier reductions, the number of points of each axis and,
-// if only some pairs are reduced, the pairs by i and by j.
+// The inputs of a reduction: the variables, the results of earlier reductions, and the number of points of each axis.
+// If only some pairs are reduced, `ranges` has these pairs twice: as blocks of points i, and as blocks of points j.
 struct Data {
   std::vector<ArrayRef> variables, reduced;
   Count m, n;

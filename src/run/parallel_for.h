@@ -9,8 +9,8 @@
 namespace kernops {
 
 // Calls work(unit, thread) for each unit; the first thread checks for interrupts. Rethrows an exception that work()
-// throws, and throws Interrupted after an interrupt. Returns how long the first thread waited at the end for the
-// others.
+// throws, and throws Interrupted after an interrupt. Returns how long the first thread waited at the end for the other
+// threads.
 template <class Work>
 std::chrono::steady_clock::duration parallel_for(Count units, Count threads, const Settings& settings,
                                                  const Work& work) {

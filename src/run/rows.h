@@ -17,9 +17,9 @@ inline Count row_workers(Count n, const Settings& settings) {
 }
 
 // Chooses the number of threads for a task. On a machine with other load, the system sometimes suspends a thread for
-// milliseconds, while the other threads wait for it. After this has happened, some of the next tasks run on a single
-// thread; if it happens again, more tasks do so. A wait at the end of a task counts as a suspension only if it is a
-// large part of the task, because the last rows may take different times.
+// milliseconds, while the other threads wait for it. After such a suspension, some of the next tasks run on a single
+// thread; after each further suspension, the number of these tasks is larger. A wait at the end of a task counts as a
+// suspension only if it is a large part of the task, because the last rows may take different times.
 class Sharing {
  public:
   explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
@@ -27,7 +27,7 @@ class Sharing {
   }
   Count threads() const { return threads_; }
   // `waited` is the time that the first thread waited at the end of the task. `suspended` is true if a thread was
-  // suspended before.
+  // suspended earlier in the task.
   void ended(std::chrono::steady_clock::duration waited, bool suspended = false) const {
     if (threads_ == 1) return;
     const auto work = std::chrono::steady_clock::now() - begin_;
@@ -77,10 +77,10 @@ template <class Until> bool wait_until(const std::atomic<Count>& progress, const
 }
 
 // Calls work(row, worker, after) for n rows, where a row may depend on earlier rows. Before work() uses an earlier row,
-// it calls after(other), which waits until row `other` has ended; work() begins with the latest of the rows that it
-// needs. If after() returns false, all rows before `other` have ended too, and work() need not call after() again.
-// Threads take rows in order, so that the first row that has not ended never waits. A thread that has waited long
-// leaves the remaining rows to the first thread. work() must not throw, because a row cannot be stopped.
+// it calls after(other), which waits until row `other` has ended. work() first waits for the latest row that it needs.
+// If after() returns false, all rows before `other` have also ended, and work() need not call after() again. Threads
+// take rows in order, so that the first row that has not ended never waits. A thread that has waited long leaves the
+// remaining rows to the first thread. work() must not throw, because a row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
   constexpr Count unit = 8;       // rows of one unit; rows of adjacent units rarely depend on each other
   constexpr Count enough = 8192;  // minimum rows per thread: with fewer, waiting costs more than sharing saves

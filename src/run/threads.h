@@ -8,9 +8,9 @@
 
 namespace kernops {
 
-// Runs work(first) on `count` threads, or on as many as the system grants: with first = true on the calling thread, and
-// with first = false on the others. After all threads have ended, rethrows an exception of one of them. Returns how
-// long the calling thread waited for the others.
+// Runs work(first) on `count` threads, or on as many as the system grants. `first` is true on the calling thread, and
+// false on the other threads. After all threads have ended, rethrows an exception of one of them. Returns how long the
+// calling thread waited for the other threads.
 template <class Work> std::chrono::steady_clock::duration on_threads(std::ptrdiff_t count, Work work) {
   std::exception_ptr failure;
   std::mutex mutex;
