@@ -1,4 +1,5 @@
-// Gradients of order statistics. A statistic is the mean of one or two values, which receive its incoming gradient.
+// Gradients of order statistics. A statistic is the mean of one or two values, which receive the statistic's incoming
+// gradient.
 #include <kernops/quantile_positions.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ class ChosenGradient {
     return chosen_.difference && o == 0 ? -eta : eta;
   }
 
-  // Calls give(k, share of eta) for each of the one or two values of which output o is the mean, in ascending order.
+  // Output o is the mean of one or two values. Calls give(k, share) for these values in ascending order; `share` is the
+  // part of the incoming gradient eta that the value with rank k receives.
   template <class Give> void each_share(Count count, Count o, double eta, Give give) const {
     if (chosen_.probs.empty()) {
       const Count nth = request_.nth, k = nth > 0 ? nth - 1 + o : count + nth;

@@ -46,7 +46,8 @@ void nth_smallest(Sample& sample, const OrderRequest& request, double* results) 
   *results = k >= 0 && k < n ? sample.select(k).lower : missing();
 }
 
-// Returns the most frequent value, or with weights the value with the largest total weight; of several, the first one.
+// Returns the most frequent value or, with weights, the value with the largest total weight. If there are several,
+// returns the first of them.
 void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
   const auto first = sample.placed.begin(), end = first + sample.count;
   sample.sort_placed();
@@ -123,8 +124,8 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 
 namespace {
 
-// Copies the values of groups in the order of the segments. If they are needed once, this is faster than computing the
-// order of the groups.
+// Copies the values of groups in the order of the segments. If the values are needed only once, copying is faster than
+// computing the order of the groups.
 SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory) {
   const Segments& segments = request.segments;
   memory.resize(size_t(segments.covered * request.columns));

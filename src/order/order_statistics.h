@@ -28,8 +28,8 @@ struct OrderRequest {
   const double* empty = nullptr;  // result of a segment without values
   // If `incoming` is set, the result is not the statistics but the gradient of sum(incoming * statistics) with respect
   // to the values; each statistic must be a mean of some values. `incoming` has doubles: the number for output o of
-  // column k and segment s is at [(o * columns + k) * count + s]. If the statistic is the nth value, the gradients of
-  // `following` statistics are given, for the values nth, nth + 1, ...
+  // column k and segment s is at [(o * columns + k) * count + s]. If the statistic is the nth value, `incoming` has
+  // numbers for `following` statistics: the values nth, nth + 1, ...
   SegmentValues incoming{};
   bool decreasing = false;  // order of the values, for gradients
   Count following = 1;
@@ -45,8 +45,8 @@ struct OrderRequest {
   Count outputs() const { return has_probs() && !is_gradient() ? Count(probs.size()) : 1; }
 };
 
-// The values whose means are the statistics: quantiles if `probs` is not empty; otherwise the nth value and the values
-// after it.
+// The values of which the statistics are means: quantiles if `probs` is not empty; otherwise the nth value and the
+// values after it.
 struct ChosenValues {
   std::vector<double> probs;
   int type;

@@ -20,7 +20,7 @@ class WeightedOrder {
   double sum() const { return sum_; }
   double statistic(double k) const { return placed_[first_from(k + 1)].x; }
 
-  // The quantile by the share p of the total weight. Types 1 and 2 depend only on shares, and not on the scale of the
+  // The quantile at the share p of the total weight. Types 1 and 2 depend only on shares, and not on the scale of the
   // weights.
   double by_share(int type, double p) const {
     const double target = p * sum_;

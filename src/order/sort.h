@@ -23,7 +23,7 @@ struct SortRequest {
   Output out{};
   Settings settings{};
 
-  // The number of rows of the result, which has `outputs` columns for each column of x.
+  // The number of rows of the result, which has outputs() columns for each column of x.
   Count result_rows() const {
     return result == rows ? segments.covered : result == first ? segments.count : segments.values;
   }

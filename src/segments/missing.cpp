@@ -30,8 +30,8 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// Marks the results of a softmax. A missing value makes all results of its segment missing or, if missing values are
-// skipped, only its own result.
+// Marks the results of a softmax. A missing value makes all results of its segment missing. If missing values are
+// skipped, only the result of the missing value itself is missing.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };
@@ -45,7 +45,8 @@ void mark_softmax(const SegmentRequest& request, Count column) {
   });
 }
 
-// Calls body(row of the result, row of x) for all values; within a segment, in the direction of the scan.
+// Calls body(row of the result, row of x) for all values. The values of a segment are visited in the direction of the
+// scan.
 template <class Body> void each_scanned(const SegmentRequest& request, Body body) {
   const Segments& segments = request.segments;
   if (segments.groups) {
@@ -62,7 +63,7 @@ template <class Body> void each_scanned(const SegmentRequest& request, Body body
   }
 }
 
-// Marks the results of a scan. A missing value makes its result and all later results of its segment missing.
+// Marks the results of a scan. A missing value makes its own result and all later results of its segment missing.
 void mark_scan(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   each_scanned(request, [&](Count row, Count n) {

@@ -15,7 +15,8 @@ class SegmentPasses {
   virtual void reduce(const SegmentRequest& request) const = 0;
   // Computes weighted means in one pass over the values; returns false if this backend needs a pass for each sum.
   virtual bool reduce_mean(const SegmentRequest&) const { return false; }
-  // Computes a number for each value by the function `what`; values outside all segments receive `elsewhere`.
+  // Computes a number for each value by the function `what`. Values outside all segments receive the number
+  // `elsewhere`.
   virtual void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const = 0;
   // Combines `out` with a and b, arrays of the same shape, elementwise; `value` is the constant of a fill.
   virtual void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
@@ -33,7 +34,7 @@ void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
 
 // The result that a user gave for empty segments is also used if all values of a segment were skipped or have weight 0.
-// fills_empty() returns whether this takes another pass, which fill_empty() runs.
+// fills_empty() returns whether writing this result needs another pass, which fill_empty() runs.
 bool fills_empty(const SegmentRequest& request);
 void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
 

@@ -8,7 +8,7 @@ namespace {
 
 Count result_count(const SegmentRequest& request) { return request.segments.count * request.columns; }
 
-// Reduces the same segments by `op` to doubles in the memory of the backend.
+// Reduces the segments of a request by `op`, with doubles in the memory of the backend as results.
 Temporary reduced(const SegmentPasses& passes, SegmentRequest part, StatisticId op) {
   Temporary there = passes.numbers(result_count(part));
   part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr, part.no_nan = nullptr;
@@ -89,7 +89,7 @@ class Exponentials {
   Temporary largest_, mass_;
 };
 
-// Computes the numbers of each segment, in addition to the incoming gradient, that a gradient needs.
+// Computes the numbers of each segment that a gradient needs in addition to the incoming gradient.
 std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentMap gradient) {
   std::vector<Temporary> parts;
   request.weights = {}, request.precise = true;

@@ -1,9 +1,9 @@
-// Reductions of segments, as R requests them from a backend. Independent of R.
+// Reductions of segments, as R requests them from a backend. This file does not depend on R.
 //
 // A segment is a range of positions of the ordered values (as in a CSR matrix), and its result is one row of the
-// output. Values are added one after another to the state of a reduction, a struct of reductions.h that segments.def
-// names. A backend that splits a segment must merge the states of the parts in order, and must split at positions that
-// do not depend on the number of threads.
+// output. Values are added one after another to the state of a reduction, a struct that segments.def names. A backend
+// that splits a segment must merge the states of the parts in order, and must split at positions that do not depend on
+// the number of threads.
 #pragma once
 #include <kernops/jobs/segments.h>
 
@@ -20,7 +20,7 @@
 namespace kernops {
 
 // The positions of segments, created once and used for any values and operations. Empty segments are stored separately:
-// all members except `empties` and `count` are about nonempty segments only.
+// `empties` and `count` include them, and all other members describe only nonempty segments.
 class Segments {
  public:
   virtual ~Segments() = default;
@@ -35,13 +35,13 @@ class Segments {
   Count longest = 0;
   std::vector<Count> large;  // segments with more values than segment_block of jobs/segments.h
 
-  // known() returns whether the segments have been found; find() finds them. Runs of keys are found when they are first
-  // requested or reduced; before, only their upper limit `covered` is known. Groups are counted likewise; before, only
-  // `values`, `count` and `groups` are known.
+  // known() returns whether the segments have been found; find() finds them. Runs of equal keys are found when they are
+  // first requested or reduced; until then, only an upper limit of their number is known, `covered`. The values of
+  // groups are counted when they are first needed; until then, only `values`, `count` and `groups` are known.
   virtual bool known() const { return true; }
   virtual void find() {}
   virtual Segments& on(int) { return *this; }  // the same segments in a form that the device can read
-  virtual void refuse_strays() const {}        // throws if a code is neither NA nor of a group
+  virtual void refuse_strays() const {}        // throws if a code is neither NA nor the code of a group
 
   // Sets successive segments of given lengths, which may be 0; `begin` is the position of the first value.
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
@@ -126,15 +126,15 @@ struct SegmentRequest {
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
   bool by_masses = false;          // weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
-  bool* no_nan = nullptr;          // set by a backend that finds no NaN among the results of values
+  bool* no_nan = nullptr;          // a backend sets it to true if no result is NaN because of a NaN among the values
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
   bool by_value() const { return softmax || scan != SegmentScan::none; }        // has a result for each row of x
   Count rows() const { return by_value() ? segments.values : segments.count; }  // rows of the result
 };
 
-// The gradient of sum(incoming * result) with respect to the values, in the order of x if `in_place`, otherwise in the
-// order of the segments. For a softmax, `weights` has the incoming gradient, one number per value.
+// The gradient of sum(incoming * result) with respect to the values. It is in the order of x if `in_place`, otherwise
+// in the order of the segments. For a softmax, `weights` has the incoming gradient, one number per value.
 struct SegmentGradient : SegmentRequest {
   explicit SegmentGradient(const SegmentRequest& request) : SegmentRequest(request) {}
   SegmentValues incoming{};

@@ -13,7 +13,7 @@ enum class StatisticId : int {
 enum class SegmentTerm : int {
 #define TERM(name, ...) name,
 #include <kernops/segment_terms.def>
-  Moments,  // segments.def: true if the statistic uses weights
+  Moments,  // weights are frequencies of values, see segments/recipes.cpp
   none
 };
 
