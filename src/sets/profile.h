@@ -1,5 +1,5 @@
 // The profile likelihood of a response with Vecchia's approximation: the coefficients of the trend and the scale, which
-// is a common factor of all variances, are set to their optimal values. Independent of R.
+// is a common factor of all variances, are set to their optimal values. This file does not depend on R.
 #pragma once
 #include "sets/eigen.h"
 

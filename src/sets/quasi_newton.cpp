@@ -69,8 +69,9 @@ void update(MatrixXd& h, const VectorXd& s, const VectorXd& y) {
   h += y * y.transpose() / s.dot(y) - hs * hs.transpose() / s.dot(hs);
 }
 
-// Returns the point with long ranges moved to their bounds, if the step increases these ranges and the slope is not
-// negligible. With increasing range, the likelihood approaches its limit so slowly that a search would take many steps.
+// Returns the point with long ranges of the covariance moved to their bounds, if the step increases these ranges and
+// the slope is not negligible. With increasing range, the likelihood approaches its limit so slowly that a search would
+// take many steps.
 VectorXd far_point(const SearchPoint& point, const VectorXd& step, double least_step, const Bounds& bounds) {
   VectorXd s = point.s;
   for (Eigen::Index k = 0; k < s.size(); ++k)
@@ -112,7 +113,7 @@ SearchEnd quasi_newton(const SearchTarget& target, const VectorXd& start, const 
     }
     if (better) continue;
     if (!learnt) return end;
-    h = positive_definite(end.point.information), learnt = false;  // accumulated updates may mislead in a curved valley
+    h = positive_definite(end.point.information), learnt = false;  // drops updates, which may mislead in a curved valley
   }
   return end;
 }

@@ -22,7 +22,7 @@ struct Bounds {
 
 struct SearchTarget {
   std::function<SearchPoint(const Eigen::VectorXd&)> visit;
-  double gain;  // the search ends when a step would increase the log-likelihood by less
+  double gain;  // the search ends when a step would increase the log-likelihood by less than `gain`
 };
 
 struct SearchEnd {

@@ -1,4 +1,5 @@
-// Finds the optimum of each response by BFGS steps within bounds, which begin with the expected information matrix.
+// Finds the optimum of each response by BFGS steps within bounds. The search starts with the expected information
+// matrix.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,7 +60,7 @@ class ResponseLikelihood {
 
   int evaluations = 0;
   VectorXd latest;  // the point that was evaluated last
-  Profile profile;  // the profile at this point
+  Profile profile;  // the profile at `latest`
 
  private:
   const ResponseRequest& request_;
@@ -86,9 +87,9 @@ std::vector<int> promising(const double* values, Count stride, const ResponseSta
   return optima;
 }
 
-// Searches from one start, first within the narrow bounds and then within the wide ones. A range beyond its ridge is
-// accepted only if the log-likelihood is higher by 0.1; beyond the ridge, the value differs from its limit by about its
-// slope.
+// Searches from one start within narrow bounds, in which ranges end at their ridges. If the likelihood still increases
+// with a range at its ridge, the search continues within the wide bounds. Its result is accepted only if the
+// log-likelihood is higher by 0.1, because beyond the ridge, the value differs from its limit by about its slope.
 SearchEnd end_from(const SearchTarget& target, const VectorXd& start, const Bounds& narrow, const Bounds& wide,
                    double below) {
   SearchEnd end = quasi_newton(target, start, narrow, below);

@@ -1,5 +1,5 @@
 // Many responses at the same points, each with its own parameters of one covariance: the profile likelihood with
-// Vecchia's approximation (sets/profile.h), and its optimum. Independent of R.
+// Vecchia's approximation (sets/profile.h), and its optimum. This file does not depend on R.
 #pragma once
 #include "sets/response_parameters.h"
 #include "sets/sets.h"
@@ -51,7 +51,7 @@ struct ResponseOptimum {
 };
 
 // Starting points of searches, the same for each response. Column k of `near` has the starts that are nearest to start
-// k. A start that has a lower value than all of these leads to a separate optimum.
+// k. If start k has a lower value than these starts, a search from start k probably leads to a separate optimum.
 struct ResponseStarts {
   Eigen::MatrixXd s;     // one column per start
   Eigen::MatrixXi near;  // numbers from 0

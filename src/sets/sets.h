@@ -1,4 +1,4 @@
-// Computations with conditioning sets, as requested by R. Independent of R.
+// Computations with conditioning sets, as requested by R. This file does not depend on R.
 #pragma once
 #include <kernops/jobs/sets.h>
 
