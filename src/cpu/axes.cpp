@@ -1,5 +1,5 @@
-// Reductions over dimensions of an array on the CPU: how slices are distributed to SIMD lanes, chunks and threads.
-// Lanes and chunks depend on the sizes alone, so that results do not depend on the number of threads.
+// Reductions over dimensions of an array on the CPU: distributes slices to SIMD lanes, chunks and threads. Lanes and
+// chunks depend on the sizes alone, so that results do not depend on the number of threads.
 #include <algorithm>
 
 #include "axes/axes.h"
@@ -20,7 +20,8 @@ const AxisEngine& axis_engine(const std::string& isa) {
   return axis_engine_baseline;
 }
 
-// Moves the longest run to the front; of runs with equal length, the run with the smallest stride.
+// A run is one or several adjacent dimensions. Moves the longest run to the front or, of several longest runs, the run
+// with the smallest stride.
 void bring_longest_forward(Runs& runs) {
   const auto shorter = [](const Run& a, const Run& b) { return a.size < b.size; };
   std::rotate(runs.run, std::max_element(runs.run, runs.run + runs.count, shorter), runs.run + runs.count);
@@ -41,8 +42,8 @@ void lay_out(SliceJob& job) {
   if (job.along) bring_longest_forward(job.reduced);
 }
 
-// Units of work. A unit is one chunk of a group of slices. The slices of a group are adjacent in memory, or follow each
-// other.
+// Units of work. A unit is one chunk of a group of slices. If lanes lie across slices, the slices of a group are
+// interleaved in memory; otherwise they follow one another.
 class Units {
  public:
   Units(SliceJob& job, const AxisEngine& engine, bool one_by_one) {
@@ -79,7 +80,7 @@ class Units {
   Count row_, width_, per_row_, groups_, chunks_, grain_;
 };
 
-// The maximum number of windows in a chunk.
+// A window is the part of a chunk that the engine loads at a time. Returns the maximum number of windows in a chunk.
 Count most_windows(const SliceJob& job, const AxisEngine& engine) {
   const Count run = job.reduced.count ? job.reduced.run[0].size : 1;
   const Count window = Count(engine.most_rows) * (job.along ? engine.lanes_along : 1);

@@ -1,5 +1,5 @@
-// Tables of K_v(x) and related functions, which are filled one octave of x at a time, when it is first needed. The
-// polynomials of a piece depend on the order and x alone, and not on earlier calls.
+// Tables of K_v(x) and related functions. An octave of x is filled when it is first needed. It is divided into pieces,
+// and the polynomials of a piece depend only on the order and the piece, and not on earlier calls.
 #include <kernops/cpu/bessel_k.h>
 
 #include <array>
@@ -128,8 +128,8 @@ class Table : public BesselTable {
     pieces[outside * terms] = nan;
     pieces[zero * terms] = f(0);
   }
-  // True if the function is well approximated by polynomials of few terms. x^v K_v(x) behaves like a power of x at 0
-  // (x^2v for v < 0) and at infinity (x^(v - 1/2)); its derivative with respect to v has a zero.
+  // True if the function is well approximated by polynomials of few terms. At 0 and at infinity, x^v K_v(x) behaves
+  // like a power of x: x^2v at 0 for v < 0, and x^(v - 1/2) at infinity. Its derivative with respect to v has a zero.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(const BesselFunction& f) const {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;

@@ -45,9 +45,8 @@ void ContractedPlan::take_out() {
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
 
-// Returns whether a step is the contraction (x - y
-// h) or, with weights w, (w (x - y)
-// h). x belongs to the row and y to the column, or vice versa; h belongs to either.
+// Returns whether a step is the contraction (x - y | h) or, with weights w, (w (x - y) | h). x belongs to the row and y
+// to the column, or vice versa; h belongs to the row or to the column.
 bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
@@ -126,7 +125,7 @@ std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
   return all;
 }
 
-// Lets vectors that only contractions read be packed directly from the input, without a slot.
+// Removes the slots of input vectors that only contractions read. These vectors are packed directly from the input.
 void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
   std::vector<Load> remaining;
@@ -147,7 +146,7 @@ void ContractedPlan::read_directly(Level level) {
   reorder(level);
 }
 
-// Renumbers the slots so that the slots that pairs read come first: after the steps of a row, only these are kept.
+// Renumbers the slots so that the slots that pairs read come first; only these slots are kept after the steps of a row.
 void ContractedPlan::reorder(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair);
   int end = 0;

@@ -22,7 +22,7 @@ struct ContractedPlan : Plan {
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);
   int multiply(int weights, int vector);         // appends a step and returns its slot
-  std::vector<bool> read_by(Level level) const;  // slots that its steps read; for pairs, f and w, too
+  std::vector<bool> read_by(Level level) const;  // slots that the steps of a level read; for pairs, also f and w
   void read_directly(Level level);
   void reorder(Level level);
 };

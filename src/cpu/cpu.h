@@ -21,7 +21,8 @@ void multiply_columns(const ColumnJob& job, const Settings& settings);  // jobs/
 std::vector<double> set_adjoint(const SetRequest& request, const double* weights, const double* log_sd, double* solved);
 const Dense& dense();
 
-// returns the engine of an instruction set, or the best engine if `isa` is empty; throws if the machine lacks the set
+// returns the engine of an instruction set, or the best engine if `isa` is empty; throws if the machine lacks this
+// instruction set
 const Engine& engine_for(const std::string& isa);
 const dense::Tiles& dense_tiles(const std::string& isa);
 

@@ -68,8 +68,8 @@ std::vector<Tile> tiles_of_triangle(Count n, Count rows, Count columns) {
   return tiles;
 }
 
-// The weights W = x - left right' of pairs, where x is a symmetric matrix, stored as its lower triangle. Pairs below
-// the diagonal also stand for those above it, so their weights are doubled.
+// The weights W = x - left right' of pairs, where x is a symmetric matrix, stored as its lower triangle. A pair below
+// the diagonal also stands for the pair above the diagonal with the same points, so its weight is doubled.
 struct PairWeights {
   const Block &x, &left, &right;
 

@@ -14,9 +14,10 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
   return reduction_table()[plan.reduction.row].sums() && (scheme == SumScheme::automatic || scheme == SumScheme::block);
 }
 
-// Returns whether SIMD lanes should run along the rows instead of the columns. With few columns (up to 160 for sums or
-// extrema) and many rows, the fixed time of a row would otherwise be the larger part (measured in bench/verbs.R).
-// Reductions such as KMin, which keep a list for each row, and reductions that store values do not support it.
+// Returns whether SIMD lanes should run along the rows instead of the columns. This saves time if there are few columns
+// (up to 160 for sums or extrema) and many rows, because lanes along the columns take a fixed time for each row
+// (measured in bench/verbs.R). Reductions such as KMin, which keep a list for each row, and reductions that store
+// values do not support lanes along the rows.
 bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
   constexpr Count most = 160, rows_each = 8;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
@@ -94,9 +95,9 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
 }
 
 // Chooses the sizes of tiles, row blocks and splits. The memory that a tile of columns needs should fit the first-level
-// cache, and the rows of a block the second-level cache. If there are products of matrices, the numbers of the columns
-// and the results of a tile should fit the second-level cache, and blocks should have many rows, because the columns
-// are packed again for each block. If there are few rows, the columns are split.
+// cache, and the rows of a block should fit the second-level cache. For products of matrices, the numbers of the
+// columns and the results of a tile should fit the second-level cache, and blocks should have many rows, because the
+// columns are packed again for each block. If there are few rows, the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   const bool wide = sum.size > 0;
@@ -118,7 +119,7 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }
 
-// Chooses the sizes if lanes run along the rows: the numbers and the states of a tile should fit the first-level cache.
+// Chooses the sizes if lanes run along the rows. The numbers and the states of a tile should fit the first-level cache.
 void PreparedJob::choose_lane_sizes(const Settings& settings) {
   const Count bytes = settings.single ? 4 : 8, state_bytes = 32 * (Count(f_size) + w_size);
   for (tile = int(4096 / bytes); tile > 64 && tile * (bytes * (plan_.pair_footprint + 1) + state_bytes) > 32 * 1024;)

@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The numbers `given` by the caller for one segment, which is a row of the result.
+// The numbers in `given` of a request for one segment. `row` is the row of the result that belongs to the segment.
 struct Given {
   const SegmentRequest& request;
   Count column, row;

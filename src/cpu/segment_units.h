@@ -21,8 +21,8 @@ class SegmentUnits {
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
-  // Calls reduce(first, last) for each sequence of segments first .. last - 1 of a tile without a long segment between
-  // them.
+  // Calls reduce(first, last) for each sequence of successive short segments first .. last - 1 of a tile. A long
+  // segment ends a sequence.
   template <class F> void each_stretch(Count tile, F reduce) const {
     const std::vector<Count>& large = segments_.large;
     const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
@@ -51,7 +51,7 @@ class SegmentUnits {
 
   const Segments& segments_;
   const Count tile_;
-  std::vector<Count> before_{0};  // number of blocks before each long segment; then of all blocks
+  std::vector<Count> before_{0};  // number of blocks before each long segment; last: number of all blocks
 };
 
 }  // namespace cpu

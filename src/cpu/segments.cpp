@@ -86,9 +86,9 @@ class SegmentRun {
     });
   }
 
-  // The number of splits of the values, each with a state for every group. It depends only on the sizes, and is small
-  // enough that merging the states takes little time. The first and last values of all groups often lie in a small part
-  // of the values; with a single split, the pass can end after this part.
+  // The number of splits of the values; each split has a state for every group. The number of splits depends only on
+  // the sizes, and is small enough that merging the states takes little time. The first and last values of all groups
+  // often lie in a small part of the values; with a single split, the pass can end after this part.
   Count splits() const {
     const StatisticId op = StatisticId(request_.op);
     if (op == StatisticId::first || op == StatisticId::last) return 1;
@@ -98,8 +98,8 @@ class SegmentRun {
   // The bytes of the states of a split, rounded up so that each split begins at a multiple of 64.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
-  // Reduces values in the order of x, adding each to the state of its group. The far part of the states is only
-  // written, and its memory pages only created, if a group has many values.
+  // Reduces values in the order of x, adding each value to the state of its group. A state has a near and a far part.
+  // The far part is only written, and its memory pages are only created, if a group has many values.
   void scatter() {
     const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
     const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);

@@ -8,7 +8,7 @@
 namespace kernops {
 namespace cpu {
 
-SegmentJob segment_job(const SegmentRequest& request);  // makes a job with everything but the order of groups
+SegmentJob segment_job(const SegmentRequest& request);  // makes a job with all members except the order of groups
 void run_engine(const SegmentRequest& request);         // reduces values or values times weights, or computes a softmax
 void scan_segments(const SegmentRequest& request);
 

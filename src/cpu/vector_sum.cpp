@@ -8,10 +8,10 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// Splits the summand of a plan into factors: numbers, of which at least one belongs to the pair; a vector of the
-// column, or the difference of a row's and a column's vector; and optionally a vector by which the sum, and not each
-// term, is multiplied. The summand may also have a second term, numbers times another vector of the row or the column,
-// which is added or subtracted.
+// Splits the summand of a plan into factors. The first factors are numbers, of which at least one belongs to the pair.
+// The next factor is a vector of the column, or the difference between a vector of the row and a vector of the column.
+// Optionally, there is a vector by which the sum is multiplied instead of each term. The summand may also have a second
+// term, which is added or subtracted: numbers times another vector of the row or of the column.
 class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
@@ -87,7 +87,8 @@ class Taker {
     return found_ = true;
   }
 
-  // Splits a sum or difference into the vector of the sum and numbers times another vector, preferably of the row.
+  // Splits a sum or difference into two terms: the vector of the vector sum, and numbers times another vector. The
+  // other vector is a vector of the row, if possible.
   bool take_both(const Step& step) {
     if (into_ != &numbers_ || sum_.other.slot) return false;
     const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;

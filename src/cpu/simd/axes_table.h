@@ -11,13 +11,13 @@ struct AxisEngine {
   struct Entry {
     std::size_t state_bytes;
     void (*reduce)(const SliceJob& job, Count first, Count count, Count chunk, double* buffer);
-    void (*merge)(const SliceJob& job, Count result);  // merges the chunks of a result and writes it
+    void (*merge)(const SliceJob& job, Count result);  // merges the chunks of a result and writes the result
   };
   const char* name;
   const Entry* entries[2];    // indexed by `skip`, then by the row of segments.def
   std::size_t buffer_length;  // number of doubles that each thread must provide
   int most_lanes, lanes_along, most_rows;
-  // A softmax takes two passes. `seen` is memory for what the first pass stores about `count` adjacent slices.
+  // A softmax takes two passes. `seen` has the results of the first pass for `count` adjacent slices.
   void (*first_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* buffer);
   void (*second_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* whole);
   void (*join)(double* whole, double* part, int count);  // merges `part` into `whole`
