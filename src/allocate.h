@@ -1,6 +1,6 @@
 // Functions that allocate R objects while C++ objects are alive. If memory is short, R jumps over the destructors of
-// C++ objects, so that the memory of these objects, such as the inputs of a call, would stay allocated until the
-// session ends. The functions of this file run the destructors.
+// C++ objects. The memory of these objects, such as the inputs of a call, would then stay allocated until the session
+// ends. The functions of this file run the destructors.
 #pragma once
 #include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the compile time
 #ifdef __linux__
@@ -17,8 +17,8 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// Returns whether the machine has this much memory: some systems grant memory of any size, and halt when the memory is
-// written.
+// Returns whether the machine has this much memory. Some systems grant memory of any size, and fail only when the
+// memory is written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;

@@ -8,8 +8,8 @@ using namespace kernops;
 
 namespace {
 
-// Each row of `runs` describes adjacent dimensions: size, stride, number of runs, and whether the dimensions are
-// reduced.
+// Each row of `runs` describes a run of adjacent dimensions by four numbers: its size, its step in memory, its step in
+// the numbers of results or positions, and whether its dimensions are reduced.
 SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   SliceJob job{};
   job.results = job.slice = 1;
@@ -45,7 +45,7 @@ void read_values(SEXP x, AxisRequest& request) {
 }  // namespace
 
 // x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is a list made by segment_operation() of R.
-// Results are doubles, and the results of a slice are contiguous. A result that stays on the GPU is a matrix with
+// The results are doubles, and the results of a slice are contiguous. If they stay on the GPU, they are a matrix with
 // `rows` rows; `rows` is -1 if x is not a matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows,

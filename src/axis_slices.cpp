@@ -1,7 +1,8 @@
 // Order statistics and user formulas over a run of adjacent dimensions of an array, without rearranging the array. Let
 // `before` be the number of entries of the dimensions before the run, and `length` the number of entries of the run.
-// Each index after the run selects a `length` x `before` matrix, stored by rows, whose columns are the slices. The rows
-// of several such matrices are the segments of a plan, and the columns are read with a stride.
+// Each index of the dimensions after the run selects a `length` x `before` matrix, stored by rows, whose columns are
+// the slices. A plan has one segment for each of several such matrices: the rows of the matrix. Its columns are read
+// with a stride.
 #include "order/order_statistics.h"
 #include "segment_values.h"
 #include "settings.h"
@@ -15,7 +16,7 @@ struct Slices {
   explicit Slices(const Rcpp::NumericVector& sizes)
       : before(Count(sizes[0])), length(Count(sizes[1])), after(Count(sizes[2])) {}
 
-  // Calls reduce(segments, x, n, m) for matrices n .. m - 1, a part that fits the cache.
+  // Calls reduce(segments, x, n, m) for successive groups of matrices n .. m - 1 that fit the cache.
   template <class F> void for_parts(SEXP x, F reduce) const {
     constexpr Count at_once = 1 << 17;
     const Count most = std::max<Count>(1, at_once / std::max<Count>(1, before * length));

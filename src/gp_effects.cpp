@@ -1,7 +1,7 @@
 // Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are given by a sparse
 // matrix C with one row per point and few entries per row. The entries of a point are stored in one column of two
-// matrices: `columns` has the columns of C, from 1, and `values` the values. Row i of U C combines the rows of C of
-// point i and of its neighbours.
+// matrices: `columns` has the columns of C, from 1, and `values` the values. Row i of U C is a weighted sum of the rows
+// of C that belong to point i and to its neighbours.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -342,7 +342,7 @@ Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads
   });
 }
 
-// The sum of x(entry of column a) * y(entry of column b) over the rows that have entries in both columns.
+// The sum of x(k) * y(l) over the rows of U C that have an entry k in column a and an entry l in column b.
 template <class X, class Y> double column_product(const WhiteMatrix& white, int a, int b, const X& x, const Y& y) {
   double sum = 0;
   Count s = white.by_column[size_t(a)], t = white.by_column[size_t(b)];
@@ -371,7 +371,8 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
   });
 }
 
-// Like effects_adjoint(), where the derivatives by C' U' U C are sparse: `by` has the entries of their lower triangle.
+// Like effects_adjoint() for sparse derivatives with respect to C' U' U C: `by` has the entries of their lower
+// triangle.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,
@@ -393,10 +394,10 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
 }
 
 // Let G = C' U' U C, let F be G without its diagonal, and X = D^-1/2 F D^-1/2 for a diagonal matrix D. The function
-// returns the derivatives of half the sum of squares of X with respect to the weights and standard deviations of U,
-// with D held constant; `squares`, the sum of squares of each column of X; and two vectors with a number for each of
-// the given pairs of columns (which must have entries in a common row): `gram`, the entries of G, and `image`, the
-// entries of D^-1 F D^-1 G.
+// returns the derivatives of half the sum of squares of X with respect to the weights and to the logarithms of the
+// standard deviations of U, where D is constant. It also returns `squares`, the sum of squares of each column of X, and
+// two numbers for each of the given pairs of columns: `gram`, the entry of G, and `image`, the entry of D^-1 F D^-1 G.
+// The columns of a pair must have entries in a common row.
 // long: one pass over the columns, with the arrays that it writes
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,

@@ -111,7 +111,7 @@ Rcpp::NumericVector factor_diagonal(SEXP factor) {
   return guard([&] { return numbers_of(dense_of(block_of(factor)).diagonal(block_of(factor))); });
 }
 
-// Returns L^-1 b, or L^-T b if `transposed`, for the Cholesky factor L, where b is stored. If b is on the GPU, it is
+// Returns L^-1 b, or L^-T b if `transposed`, for the Cholesky factor L, where b is stored. A gpu_matrix b is
 // overwritten.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings) {
@@ -164,8 +164,8 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
 }
 
 // The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. `operators` has two kernels:
-// `stored` stores the derivatives of each pair; `weighted` computes for each x_i the gradient of sum_j (w_i
-// e_j) k(x_i, y_j).
+// `stored` stores the derivatives of each pair; `weighted` computes for each x_i the gradient of sum_j (w_i | e_j)
+// k(x_i, y_j).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x,
                                                 SEXP left, SEXP right, Rcpp::List settings) {

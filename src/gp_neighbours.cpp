@@ -113,7 +113,8 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
 }
 
 // For each point, or for the points at the positions `some`, the nearest points among all base points and the earlier
-// points in `order`. The result is that of points_earlier() for the base points followed by the points.
+// points in `order`. The numbers are those of points_earlier() for an ordering that has the base points first and then
+// the points.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m,
                                      Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {

@@ -44,8 +44,8 @@ void outward(const Posterior& posterior, const double* x, double* to) {
   for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
-// A group of columns, from number `first` on, that are multiplied together: from[i] points to an input, and to[i] to
-// the memory for its result.
+// A group of columns that are multiplied together. `first` is the number of the first column; `from` points to the
+// columns, and `to` to the memory for the results.
 struct Columns {
   Count first, count;
   const double* from;
@@ -173,8 +173,8 @@ void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector 
   });
 }
 
-// Factorises Q + D for the diagonal matrix D, and returns the logarithm of the determinant; NaN if a pivot is not
-// positive.
+// Factorises Q + D for the prior precision Q and the diagonal matrix D, and returns the logarithm of the determinant;
+// NaN if a pivot is not positive.
 // [[Rcpp::export(rng = false)]]
 double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   return guard([&] {
@@ -184,8 +184,8 @@ double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   });
 }
 
-// Solves (Q + D) x = b by conjugate gradients, with the starting value x. An attribute of the result has the number of
-// steps for each column.
+// Solves (Q + D) x = b by conjugate gradients, where x is also the starting value. An attribute of the result has the
+// number of steps for each column.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b,
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {
@@ -257,8 +257,8 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
   });
 }
 
-// The diagonal of the inverse of the factorised precision. Other entries of the inverse are kept for the functions
-// below.
+// The diagonal of the inverse of the factorised precision. The posterior keeps other entries of the inverse for the
+// functions below.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   return guard([&] {
@@ -311,8 +311,8 @@ Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::Numer
   });
 }
 
-// The variances of sums of the value of a point and of effects, which are multiplied by `values`; each column of
-// `columns` is ascending. posterior_variances() must be called first.
+// The variances of sums: sum k is the value of a point plus the effects in column k of `columns`, which are multiplied
+// by column k of `values`. Each column of `columns` is ascending. posterior_variances() must be called first.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points, Rcpp::IntegerMatrix columns,
                                            Rcpp::NumericMatrix values, int threads) {

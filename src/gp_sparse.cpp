@@ -5,7 +5,7 @@
 
 using namespace kernops;
 
-// For each set, the sum of the rows of x of its neighbours, times their weights.
+// For each set, the weighted sum of the rows of x that belong to the neighbours of the set.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x) {
   return guard_new([&] {

@@ -137,7 +137,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
   });
 }
 
-// The names of the backends; the one that is always available comes last.
+// The names of the backends. The last one is the backend that is always available.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;

@@ -13,8 +13,8 @@ const char* category(unsigned axes);  // returns "Vi", "Vj" or "Pm"
 // another shape.
 void check_matrix(const Variable& v, Count rows, Count columns);
 
-// An argument as doubles, converted from an R vector, matrix or array, or a gpu_matrix; with the numbers of points and
-// of batches. Owns converted data.
+// An argument as doubles, converted from an R vector, matrix or array, or a gpu_matrix, with the numbers of points and
+// of batches. The object owns converted data.
 struct Input {
   Rcpp::NumericVector values;
   ArrayRef array;

@@ -24,9 +24,9 @@ void run(const char* name, Count grid, const PivotJob& job) {
 }  // namespace
 
 // The first `rank` columns of the pivoted Cholesky decomposition of an n x n matrix K, the rows of the pivots, from 1,
-// and the trace that remains before each column and after the last one. `kernel` computes K times a vector. `input`
-// has, for each variable of the summed axis, an n x size gpu_matrix of doubles; the vector that K multiplies is n ones.
-// For a column of the decomposition, the summed axis has a single point: the pivot's row of these matrices.
+// and the trace of the remainder of K before each column and after the last one. `kernel` computes K times a vector.
+// `input` has, for each variable of the summed axis, an n x size gpu_matrix of doubles; the vector that K multiplies is
+// n ones. For a column of the decomposition, the summed axis has a single point: the pivot's row of these matrices.
 // long: one loop over pivots, which reuses its buffers
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {

@@ -41,8 +41,8 @@ struct Ends {
 
 SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_memory(arrays[name], INTSXP); }
 
-// The clusters of one axis. Each cluster has a range of rows, and a slice of the list of ranges of the other axis that
-// are combined with these rows.
+// The clusters of one axis. Each cluster has a range of rows, and a slice of the list of ranges of the other axis. The
+// rows are combined with all ranges of the slice.
 class Half {
  public:
   Half(const Rcpp::List& arrays, const std::string& rows, const std::string& columns, Count m, Count n)
@@ -109,8 +109,9 @@ std::uint64_t mixed(std::uint64_t n) {
   return n ^ (n >> 31);
 }
 
-// Returns a fingerprint of a set of pairs. Each pair has a weight, which is a product of differences of mixed(), and
-// the fingerprint is the sum of the weights. Equal sets have equal fingerprints, and different sets almost never do.
+// Returns a fingerprint of a set of pairs. Each pair has a weight, which is a product of two differences of mixed(),
+// one for i and one for j. The fingerprint is the sum of the weights. Equal sets have equal fingerprints, and different
+// sets almost never do.
 std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   const auto weight = [](Count begin, Count end, bool i) {
     return mixed(std::uint64_t(2 * end + i)) - mixed(std::uint64_t(2 * begin + i));

@@ -2,7 +2,8 @@
 #pragma once
 #include "border.h"
 
-// The pairs that six R arrays describe, by i and by j; m and n are the numbers of points. Throws InputError.
+// The pairs that six R arrays describe, as blocks of points i and as blocks of points j, for m points i and n points j.
+// The constructor throws InputError for invalid arrays.
 struct Ranges {
   Ranges(const Rcpp::List& arrays, kernops::Count m, kernops::Count n);
   bool symmetric() const;  // true if both (i, j) and (j, i) are present for each pair

@@ -35,7 +35,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
 
 namespace {
 
-// Runs of equal keys in a gpu_matrix. The matrix is kept because plans of other batches read the keys, too.
+// Runs of equal keys in a gpu_matrix. The object keeps the matrix alive, because later calls read the keys again.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
       : KeyRuns(matrix.memory.address(), matrix.single(), matrix.rows), from(keys) {}

@@ -1,4 +1,4 @@
-// The destination of a result: an R vector, or a gpu_matrix that stays on its device; and arguments of a computation
+// The destination of a result: an R vector, or a gpu_matrix that stays on its device. Also arguments of a computation
 // that are read from the memory of the backend.
 #pragma once
 #include "gpu_matrix.h"
@@ -26,8 +26,7 @@ class Result {
   Rcpp::NumericVector numbers_;
 };
 
-// An argument other than the data that determine the backend: doubles in the memory of the backend, copied if
-// necessary.
+// An argument that does not determine the backend: doubles in the memory of the backend, copied if necessary.
 class Operand {
  public:
   Operand(SEXP x, const Backend& backend, int device);

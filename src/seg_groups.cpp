@@ -22,8 +22,8 @@ template <class Work> void for_parts(Count n, Count parts, const Work& work) {
   });
 }
 
-// Counts the values of each group. If there are few groups, four tables of counts are used alternately: otherwise
-// successive values of one group would make each increment wait for the previous one.
+// Counts the values of each group. If there are few groups, four tables of counts are used in turn. With a single
+// table, successive values of one group would make each increment wait for the previous one.
 std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last) {
   const Count tables = groups.span <= 4096 ? 4 : 1, width = groups.span + 1;
   LargeVector<std::uint32_t> counts(size_t(tables * width));
@@ -94,8 +94,8 @@ class Grouped : public Segments {
 
 // Value n has group codes[n] - base if this number is at least 0 and below `span`; otherwise it has no group. `rows`
 // has the result row of each group, counted from 0, or -1 for a group without a result; NULL means that the row is the
-// group number. Codes from 1 without `rows` are checked for validity, either now or by the pass that reduces the
-// values.
+// group number. If `base` is 1 and `rows` is NULL, invalid codes are errors; they are found by this function if `check`
+// is true, otherwise by the pass that reduces the values.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check = true,
                            int threads = 1) {

@@ -1,5 +1,5 @@
-// Converts keys of R to group numbers for seg_plan(g =). If keys are whole numbers in a small range, the key minus the
-// lowest key is the number. Other keys are looked up in a hash table of the distinct keys.
+// Converts keys of R to group numbers for seg_plan(g =). If keys are whole numbers in a small range, the group number
+// is the key minus the lowest key. Other keys are looked up in a hash table of the distinct keys.
 #include <climits>
 #include <cstring>
 #include <numeric>

@@ -13,7 +13,7 @@ SEXP seg_compile(std::string formula) {
   });
 }
 
-// The rows of segments.def.
+// The rows of segments.def, as a data frame.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame seg_ops_table() {
   Rcpp::CharacterVector name, meaning, kind;

@@ -42,8 +42,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     const SEXP into = settings["into"];
     const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
                           request.outputs() == 1 && request.x.on_device;
-    // the CPU can reduce groups without counting them, unless results are by value: these need the number of grouped
-    // values
+    // the CPU can reduce groups without counting their values; results by value need the number of grouped values
     const bool by_groups = request.segments.groups && &chosen == &cpu_backend() && !request.by_value();
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();

@@ -8,6 +8,6 @@ namespace kernops {
 
 // Reads a list of settings; missing elements have the defaults of Settings. The computation can be interrupted.
 Settings read_settings(const Rcpp::List& settings);
-Settings with_threads(int threads);  // for float64 results that are the same with each instruction set
+Settings with_threads(int threads);  // settings for float64 results that are the same with each instruction set
 
 }  // namespace kernops

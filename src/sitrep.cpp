@@ -15,8 +15,8 @@ void cuda_set_paths(std::string include, std::string catalogue, std::string cach
   cuda::garbage_collector() = R_gc;
 }
 
-// The reason why some of the GPUs `devices` cannot be used (or, if `devices` is empty, why no GPU can be used); an
-// empty string if they can. Opens the first GPU.
+// The reason why one of the GPUs `devices` cannot be used or, if `devices` is empty, why no GPU can be used. An empty
+// string means that they can be used. Opens the first GPU.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_problem(std::vector<int> devices) {
   try {
@@ -75,9 +75,8 @@ std::string cuda_compiler() {
 }
 
 // Compiles a CUDA text without a GPU. Returns the bytes of the binary, and the compiler's messages about each kernel.
-// Two options are for tests that only check whether the text compiles: `quick` halves the time, and a virtual
-// architecture reduces it to a third, but then the inline assembly of the wide kernels and of the panels is not
-// checked.
+// Two options are for tests that only check whether the text compiles. `quick` halves the time. A virtual architecture
+// reduces the time to a third, but then the inline assembly of the wide kernels and of the panels is not checked.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {
@@ -88,8 +87,8 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
   });
 }
 
-// The CUDA texts that a kernel may need, for each reduction: the texts of every recipe if `few` is true; otherwise the
-// recipes that are used only for a few rows are omitted.
+// The CUDA texts that a kernel may need, for each reduction. If `few` is true, these are the texts of every recipe
+// (choice of a GPU kernel). Otherwise, recipes that are used only for a few rows are omitted.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {

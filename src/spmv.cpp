@@ -86,9 +86,8 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
 }
 
 // `values` may be NULL, which means that all values are 1. `v` is an R vector or matrix, or a gpu_matrix; the result
-// has the precision of `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute a
-// different kind of product, or if a sum is NaN: R then repeats the computation, because C++ does not distinguish NA
-// from NaN.
+// has the precision of `v`. `plain` is true for sums of products. On the CPU, the result is NULL if the product is of
+// another kind, or if a sum is NaN, because C++ does not distinguish NA from NaN. R then repeats the computation.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
               Rcpp::List settings) {

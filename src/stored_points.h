@@ -54,8 +54,8 @@ struct StoredPoints {
 
 inline StoredPoints& points_in(SEXP stored) { return *Rcpp::XPtr<StoredPoints>(stored); }
 
-// Calls body(points) with points at a scale at which squared distances to queries that were scaled by `other` are
-// finite.
+// Calls body(points). If squared distances to queries that were scaled by `other` might overflow, the points are first
+// scaled by `other`, too.
 template <class Body> void at_common_scale(StoredPoints& points, double other, int threads, const Body& body) {
   if (other >= std::ldexp(points.unit, -400)) return body(points);
   StoredPoints again(points.u, other, threads);

@@ -12,10 +12,10 @@ LargeVector<int> places_in(const neighbours::KdTree& tree) {
   return place;
 }
 
-// Writes the neighbours of all queries and their distances to two matrices with one row per query and k columns.
-// `lists` has `listed` rows of points, from 1, for each query. If the queries are the points, lists have k + 1
-// elements, and the row of the query is omitted; if a list does not contain this row, because the query has more than k
-// duplicates, the last element is omitted.
+// Writes the neighbours of all queries and their distances to two matrices with one row per query and k columns. For
+// each query, `lists` has `listed` rows of points, from 1. If the queries are the points, these lists have k + 1
+// elements, and the row of the query itself is omitted. If a list does not contain this row, because the query has more
+// than k duplicates, the last element is omitted.
 void write_lists(const StoredPoints& points, const TreeQueries& queries, const std::vector<int>& lists, int listed,
                  int k, const Settings& settings, int* index, double* distance) {
   const Count n = queries.count();

@@ -12,8 +12,9 @@ namespace {
 
 using Lists = std::vector<std::vector<neighbours::Within>>;
 
-// Converts the lists of neighbours of the queries to the columns of a sparse matrix of distances. Query q has rows[q]
-// neighbours. The result has the ends of the columns, the row of each entry, from 0, and the distances.
+// Converts the lists of neighbours of the queries to the columns of a sparse matrix of distances. Query q has column
+// rows[q] of the matrix, from 0. The result has the ends of the columns, the row of each entry, from 0, and the
+// distances.
 SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
   std::vector<const std::vector<neighbours::Within>*> of_row(lists.size());
   for (size_t q = 0; q < lists.size(); ++q) of_row[size_t(rows[q])] = &lists[q];
@@ -33,9 +34,9 @@ SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
 
 }  // namespace
 
-// Finds the points within `radius` of each row of `query` or, if it is NULL, of each stored point, where a point is not
-// its own neighbour. The result has the parts of a sparse matrix with one column per query or, with `count`, the number
-// of neighbours of each query.
+// Finds the points within `radius` of each row of `query` or, if it is NULL, of each stored point. A stored point is
+// not its own neighbour. The result has the parts of a sparse matrix with one column per query. If `count` is true, the
+// result is the number of neighbours of each query.
 // [[Rcpp::export(rng = false)]]
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads) {
   return guard_new([&]() -> SEXP {
