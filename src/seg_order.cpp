@@ -60,9 +60,9 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
   });
 }
 
-// The gradient of sum(eta * statistics) with respect to x, in the precision of x. `how` has two additional elements:
-// `decreasing`, and `following`, the number of values from the nth value on whose gradients are given. `eta` has a
-// number for each segment, column and result, in the layout of the statistics.
+// The gradient of sum(eta * statistics) with respect to x, in the precision of x. `how` has two additional elements,
+// `decreasing` and `following`. If the statistic is the nth value, `eta` has numbers for `following` values, from the
+// nth value on. `eta` has a number for each segment, column and result, in the layout of the statistics.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {

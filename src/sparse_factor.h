@@ -21,7 +21,7 @@ struct SparseFactor {
     this->sd = sd.begin();
   }
 
-  // Calls body(weight, neighbour, k) for each neighbour of a set, where k is the index of the weight among all weights.
+  // Calls body(weight, neighbour, k) for each neighbour of a set, where k is the index of the neighbour in the set.
   template <class Body> void each(Count set, const Body& body) const {
     const Count first = set * m;
     for (Count k = 0; k < m; ++k)

@@ -47,7 +47,7 @@ SEXP place_points(Rcpp::NumericMatrix x, Rcpp::NumericVector origin, Rcpp::Numer
   });
 }
 
-// For each cell of the grid, the sum over the points of the value of the point times its window function in the cell.
+// For each cell of the grid, the sum over all points i of values[i] times the window function of point i in the cell.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int threads) {
   return guard_new([&] {
@@ -59,7 +59,7 @@ Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int th
   });
 }
 
-// For each point, the sum over the cells of the grid of the value of the cell times the point's window function in it.
+// For each point, the sum over all cells of the grid of the cell's value times the point's window function in the cell.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int threads) {
   return guard_new([&] {

@@ -31,8 +31,8 @@ bool begins_with(const Runs& runs, Count least) {
   return runs.count > 0 && runs.run[0].stride == 1 && runs.run[0].size >= least;
 }
 
-// Chooses the values that SIMD lanes process together: adjacent values in memory if there are enough of them, otherwise
-// the values of the longest run.
+// Chooses the values that SIMD lanes process together: values that are adjacent in memory if there are enough of them,
+// otherwise the values of the longest run.
 void lay_out(SliceJob& job) {
   constexpr Count few = 8;
   job.along = begins_with(job.reduced, 4 * few);

@@ -268,7 +268,7 @@ class HostDense : public Dense {
   }
 
  private:
-  // The context of a computation; a small one uses one thread.
+  // The context of a computation; a small computation uses one thread.
   static dense::Context context(const Settings& settings, double work) {
     const auto check = [&settings] {
       if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();

@@ -95,9 +95,9 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
 }
 
 // Chooses the sizes of tiles, row blocks and splits. The memory that a tile of columns needs should fit the first-level
-// cache, and the rows of a block should fit the second-level cache. For products of matrices, the numbers of the
-// columns and the results of a tile should fit the second-level cache, and blocks should have many rows, because the
-// columns are packed again for each block. If there are few rows, the columns are split.
+// cache, and the memory that a block of rows needs should fit the second-level cache. For products of matrices, the
+// data of the columns and the results of a tile should fit the second-level cache, and blocks should have many rows,
+// because the columns are packed again for each block. If there are few rows, the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   const bool wide = sum.size > 0;

@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-using Scope = std::map<std::string, Tree>;  // the node that each name stands for
+using Scope = std::map<std::string, Tree>;  // the node for which each name stands
 
 // The scope for the formulas in a row of ops.def. It has the arguments (small letters), their sizes (capitals) and the
 // integer arguments.

@@ -35,7 +35,7 @@ class Pass {
     if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
   }
 
-  // Passes gradients on to the arguments f and w of a reduction, as its row of reductions.def defines them.
+  // Passes gradients on to the arguments f and w of a reduction, as the reduction's row of reductions.def defines them.
   void through(const Reduction& reduction, Tree g) {
     const ReductionRow& row = reduction_table()[reduction.row];
     const Tree reduced[] = {reduction.f, reduction.w};

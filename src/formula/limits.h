@@ -7,7 +7,7 @@
 namespace kernops {
 
 // While a Granted object exists, passes over a formula may use `stack` bytes of the stack beyond the frame that
-// constructed the object. They end with the exception Interrupted if go_on() returns false.
+// constructed the object. The passes end with the exception Interrupted if go_on() returns false.
 class Granted {
  public:
   Granted(size_t stack, std::function<bool()> go_on);

@@ -47,7 +47,7 @@ struct SortedPoints {
 void spread(const SortedPoints& points, const Window& window, const double* values, double* grid,
             const Settings& settings);
 
-// For each point i, sets values[i] to the sum over the grid of its values times the window around the point.
+// For each point i, sets values[i] to the sum over all cells of the cell's value times the window around the point.
 void interpolate(const SortedPoints& points, const Window& window, const double* grid, double* values,
                  const Settings& settings);
 

@@ -10,7 +10,7 @@ namespace kernops::neighbours {
 
 // The factor as variances_of_sums() reads it: the rows of the posterior, if there is one, then the rows of the new
 // points. For few points, variances are exact. For many points, small values are dropped, which halves the time; the
-// relative errors are then up to about 1e-6. The total number of new points decides between both, so that variances do
+// relative errors are then up to about 1e-6. The choice depends on the total number of new points, so that variances do
 // not depend on how the new points are divided into parts.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)

@@ -124,7 +124,7 @@ class Posterior {
   const Numbers& variances() const { return inverse_diagonal_; }
   // Returns the variance of point i plus effects times values; `column` has the user's numbers of the effects, from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
-  Rows rows() const { return {*this}; }  // of the factor that was computed last
+  Rows rows() const { return {*this}; }  // rows of the factor that was computed last
   // Computes the variances of weighted sums of points, one sum per set, by the factor. Contributions to a variance
   // below `nothing` are ignored. Unless `parts` is null, it has a column of zeros for each sum, with a number for each
   // point; the inner product of two columns becomes the covariance of two sums.
@@ -165,7 +165,7 @@ class Posterior {
   // Differentiates the term of one set: writes the contrast of the set to q, and M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
-  // The following are defined in neighbours/posterior_pattern.cpp.
+  // The following functions are defined in neighbours/posterior_pattern.cpp.
   struct Pattern;
   void find_pattern(const PointSets& wide, const Settings& settings);
   std::vector<std::vector<int>> rows_of_sets(const PointSets& wide, const Settings& settings);
@@ -200,7 +200,7 @@ class Posterior {
                int* steps, LanczosRun* run) const;
   void add_effects(const double* x, double* y) const;
   double covariance(Count i, int effect) const;  // entry of the inverse; 0 outside of the pattern
-  // The following are defined in neighbours/posterior_border.cpp.
+  // The following functions are defined in neighbours/posterior_border.cpp.
   void place_effects(const std::vector<int>& dense);
   bool factor_border(const Settings& settings);
   void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;

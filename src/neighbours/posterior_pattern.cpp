@@ -58,8 +58,8 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
 
 }  // namespace
 
-// A pattern: the rows of the head, and the rows of the points after it, stored by units of rows; and the factor of the
-// head, unless it has too many entries.
+// A pattern has the rows of the head and, stored by units of rows, the rows of the points after the head. It also has
+// the factor of the head, or null if this factor has too many entries.
 struct Posterior::Pattern {
   Count head;
   std::vector<Count> length;

@@ -43,8 +43,8 @@ struct Bins {
   double low, scale;
 };
 
-// Divides the nodes of one level. On the upper levels, threads process pieces of the points of many nodes; below, one
-// thread divides a single node at a time.
+// Divides the nodes of one level. On the upper levels, threads process pieces of the points of many nodes. On lower
+// levels, one thread divides a single node at a time.
 template <int D> class TreeBuilder {
  public:
   TreeBuilder(KdTree& tree, Sorted from, Sorted to, const Settings& settings)

@@ -1,5 +1,5 @@
-// Sorts numbers other than NaN. Small samples are sorted by insertion, larger ones by comparisons, and large ones by a
-// radix sort of their bits, from the least significant digit.
+// Sorts numbers other than NaN. Small samples are sorted by insertion, medium-sized samples by comparisons, and large
+// samples by a radix sort of their bits, from the least significant digit.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -57,7 +57,7 @@ class Segments {
     return groups ? Count(order()[size_t(m)]) : sources.empty() ? m : sources[size_t(s)] + m - offsets()[size_t(s)];
   }
 
-  // Sorts the values by group, stably: position k is row order()[k] of x. Computed by a counting sort on first use.
+  // Sorts the values by group, stably: position k is row order()[k] of x. The first call sorts, by counting.
   const std::vector<std::uint32_t>& order() const;
 
   // The bytes of host memory that the segments take, including the order of groups, which may be computed later.

@@ -54,8 +54,8 @@ struct ResponseOptimum {
 // k. If start k has a lower value than these starts, a search from start k probably leads to a separate optimum.
 struct ResponseStarts {
   Eigen::MatrixXd s;     // one column per start
-  Eigen::MatrixXi near;  // numbers from 0
-  double within;         // a start is used if its value exceeds the lowest one by at most this number
+  Eigen::MatrixXi near;  // numbers of starts, from 0
+  double within;         // a start is used if its value exceeds the lowest value by at most this number
   int most;              // maximum number of searches
 };
 

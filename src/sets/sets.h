@@ -28,7 +28,8 @@ struct SetRequest {
   Count first, sets;
   const double* own =
       nullptr;  // sets x d: points of the sets without noise, which follow the n other points; `first` is then n
-  // rank x (n + sets of own points): see SetJob. Only the CPU reads the factors.
+  // Low-rank factors: a rank x n matrix, or rank x (n + sets) if the sets have their own points, see SetJob. Only the
+  // CPU reads the factors.
   const double* factors = nullptr;
   int rank = 0;
   Settings settings{};
