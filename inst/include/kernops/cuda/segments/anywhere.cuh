@@ -1,13 +1,14 @@
-// The source of values (values.cuh) for terms of segments that are not contiguous or have partners.
+// The source of values (values.cuh) for terms of segments (terms.cuh) whose values are not contiguous, or are combined
+// with a partner such as a weight.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Terms at any positions. Neighbouring lanes load neighbouring values, and arrange() reorders them as if they were
-// contiguous, so that sums have the same bits. If terms depend on the segment (by_segment), lanes load values in this
-// order from the start.
+// Terms of values at any positions. Neighbouring lanes load neighbouring values, and arrange() then gives the lanes the
+// same values as for contiguous memory, so that sums have the same bits. If terms depend on the segment (by_segment),
+// lanes load the values in this order from the start.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;

@@ -1,7 +1,8 @@
 // Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
-// in its tile as soon as it has the keys, reduces the values, and then reads the number of runs that end before its
-// tile: earlier tiles began earlier and publish their counts without waiting. Counts are whole numbers, and values are
-// joined as in cuda/segments/reduce.cuh, so results always have the same bits as with a plan.
+// in its tile as soon as the block has the keys. It then reduces the values, and reads the number of runs that end
+// before its tile. This read cannot cause a deadlock, because blocks of earlier tiles began earlier and publish their
+// counts without waiting. Counts are whole numbers, and values are joined as in cuda/segments/reduce.cuh. Therefore
+// results have the same bits as a reduction with a plan of segments.
 #pragma once
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/reduce.cuh>
@@ -16,9 +17,9 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
   atomicAdd(job.groups + tile / word_group, (1ull << 32) + unsigned(ends));
 }
 
-// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Each lane reads one tile
-// of the group; then the warp goes back group by group, until it reaches a group that has published the total of all
-// earlier tiles.
+// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Each lane reads the count
+// of one tile of the group. Then the warp reads earlier groups, from the last to the first, until it reaches a group
+// that has published the total of all tiles up to its end.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;
@@ -48,14 +49,14 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   static_assert(!Op::positions, "nobody knows yet where a run begins");
   static constexpr int across = 32 * VT;
 
-  // Returns a word in which bit k is set if key k of the lane differs from the next key. `left` is the number of
-  // existing keys after the first key of the lane.
+  // Returns a word in which bit k is set if key k of the lane differs from the next key. `beyond` is the first key of
+  // the next warp. `left` is the number of keys that exist after the first key of the lane.
   static __device__ __forceinline__ unsigned ends_among(const Key (&v)[VT], Key beyond, int left) {
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1), next = lane_id() < 31 ? in_lane : beyond;
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);
     KERNOPS_UNROLL
     for (int k = 0; k + 1 < VT; ++k) ends |= unsigned(differ(v[k], v[k + 1])) << k;
-    if (left >= VT) return ends;  // otherwise the last key ends a run, and the bits of later positions are 0
+    if (left >= VT) return ends;  // the last key ends a run, and bits of later positions are 0
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 
@@ -110,7 +111,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   }
 };
 
-// One warp per group of tiles: computes the number of runs that end before each tile of the group.
+// Computes the number of runs that end before each tile of a group; one warp per group of tiles.
 __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x, group = tile / word_group, tiles = job.run.plan.tiles;
   const int mine = tile < tiles ? job.ends[tile] - 1 : 0, below = sum_below(mine);
@@ -119,7 +120,8 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   if (tile == tiles - 1) job.run.plan.limits[tiles] = limit + mine;
 }
 
-// The entry points, for VT values per lane; the text appends `opens` of the plan and the spine.
+// The entry points, for VT values per lane; the generated text appends the kernels for `opens` of the plan (plan.cuh)
+// and the spine (spine.cuh).
 #define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key, kernops::KeyedRun,       \
                  kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \

@@ -1,6 +1,6 @@
 // Stable ranks of the items of a block by one digit of their keys (Merrill and Grimshaw 2011). Ballots find the lanes
-// of a warp with the same digit; counters in shared memory count the items with smaller digits, and the items of
-// earlier warps with the same digit.
+// of a warp with the same digit. Counters in shared memory count two kinds of items: items with smaller digits, and
+// items of earlier warps with the same digit.
 #pragma once
 #include <kernops/cuda/segments/sort_keys.cuh>
 #include <kernops/cuda/segments/values.cuh>
@@ -12,7 +12,7 @@ template <class Item> __device__ __forceinline__ unsigned digit_of(const Item& i
   return unsigned(key_of(item) >> bit) & (digit_count - 1);
 }
 
-// Item k of a lane is item place(k) of the block; a warp has 32 * VT neighbouring items.
+// A lane has VT items, and a warp has 32 * VT neighbouring items. Item k of a lane is item place(k) of the block.
 template <int threads, int VT> struct DigitRanks {
   static constexpr int warps = threads / 32;
   static_assert(threads >= digit_count && threads * VT < 65536, "a thread for each digit, and 16 bits of counts");
@@ -33,8 +33,9 @@ template <int threads, int VT> struct DigitRanks {
     return same;
   }
 
-  // Calls known(digit, count) in the thread of each digit as soon as the count of the digit is known, and then
-  // begins(digit, number of items with smaller digits). All threads pass a barrier before ranks are written.
+  // Computes the ranks. The thread of each digit calls known(digit, count) as soon as it has counted the items of the
+  // block with this digit. Then the thread calls begins(digit, number of items with smaller digits). All threads pass a
+  // barrier before ranks are written.
   template <class Digit, class Known, class Begins>
   __device__ __forceinline__ void operator()(const Digit& digit, int (&ranks)[VT], Known known, Begins begins) const {
     unsigned short* const mine = memory.of_warp[threadIdx.x / 32];

@@ -1,11 +1,11 @@
-// Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part, the state of its values, and
-// joins the parts of earlier tiles. The blocks of earlier tiles began earlier, and publish their own parts without
-// waiting.
+// Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part, which is the state of its
+// values, and joins the parts of earlier tiles. The blocks of earlier tiles began earlier, and publish their own parts
+// without waiting for other blocks.
 //
-// The order of arrival does not affect results. Parts are joined in a fixed tree, whichever part arrives first: 32
-// tiles form a group, 32 groups a section, and sections are joined one after another. The last tile of a group
-// publishes the part of the group; the last tile of a section publishes the part of all tiles so far. A cut is a
-// position where the scan starts again; a tile waits only for parts after the last cut.
+// The order in which parts arrive does not affect results, because parts are joined in a fixed tree: 32 tiles form a
+// group, 32 groups form a section, and sections are joined one after another. The last tile of a group publishes the
+// part of the group. The last tile of a section publishes the part of all tiles up to its end. A cut is a position at
+// which the scan starts again, such as the end of a segment. A tile waits only for parts after the last cut.
 #pragma once
 #include <kernops/cuda/segments/reduce.cuh>
 #include <kernops/jobs/device_scans.h>
@@ -13,8 +13,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The part of some values in the order of a scan: the state of the values after the last cut, whether such values
-// exist, and whether there is a cut.
+// The part of consecutive values of a scan: the state of the values after the last cut, whether values after the last
+// cut exist, and whether there is a cut.
 template <class Op> struct ScanPart {
   typename Op::State state;
   int has, cut;
@@ -33,8 +33,9 @@ template <class Op> __device__ __forceinline__ ScanPart<Op> join_parts(const Sca
   return both;
 }
 
-// The part of a tile in global memory, for other blocks. Each word holds 4 bytes of the state and, in its upper half,
-// the flags of the part, so that a reader can tell whether a word has been written. All words are initially 0.
+// The part of a tile in global memory, for other blocks. The lower half of each word holds 4 bytes of the state, and
+// the upper half holds the flags of the part. All words are initially 0, so that a reader detects by the flags that a
+// word has been written.
 template <class Op> struct PublishedPart {
   static constexpr int size = sizeof(typename Op::State) / 4;
   static constexpr unsigned known = 1, has = 2, cut = 4;
@@ -47,7 +48,7 @@ template <class Op> struct PublishedPart {
     const unsigned long long flags = known | (part.has ? has : 0) | (part.cut ? cut : 0);
     KERNOPS_EACH(k, size) words[k] = flags << 32 | bits[k];
   }
-  // Reads the part if it has been published; returns whether the part has been published.
+  // Reads the part if another block has published it. Returns false if the part has not been published.
   __device__ __forceinline__ bool read(ScanPart<Op>& part) const volatile {
     unsigned bits[size], flags = known | has | cut;
     KERNOPS_EACH(k, size) {
@@ -97,8 +98,8 @@ template <class Op> struct LookBack {
     return part;
   }
 
-  // Publishes the part of tile n and returns the part of all earlier tiles; if no segment `continues` into the tile,
-  // the returned part is empty.
+  // Publishes the part of tile n and returns the part of all earlier tiles; the returned part is empty unless
+  // `continues` is true, that is, unless a segment continues from the previous tile.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

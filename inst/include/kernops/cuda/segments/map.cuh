@@ -1,5 +1,5 @@
-// The second pass of a softmax and of a gradient: combines each value with the results of its segment. The second pass
-// also marks NA: if a result is NaN and a value of the segment is NA, the result becomes NA.
+// The second pass of a softmax and of a gradient: combines each value with the results of its segment. This file also
+// has the kernel that marks NA: if a result is NaN and a value of the segment is NA, the result becomes NA.
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 #include <kernops/cuda/segments/terms.cuh>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A value of a segment, and its partner.
+// A value of a segment, and its partner (a weight or a second value).
 template <class V, class W> struct InSegment {
   const SegmentRun& job;
   int column, row;

@@ -1,13 +1,14 @@
 // Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968). When two sorted runs are
-// merged, each thread finds its share of both runs by a binary search along a diagonal (Green, McColl and Bader 2012).
+// merged, each thread finds the items of both runs that it merges by a binary search along a diagonal of the merge
+// matrix (Green, McColl and Bader 2012).
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Items in shared memory, with a gap after each 16 items, so that neighbouring threads, which process 16 or 8 items
-// each, access different banks.
+// Items in shared memory, with a gap after each 16 items, so that neighbouring threads access different banks; a thread
+// processes 16 or 8 items.
 template <class Item> struct Gapped {
   Item* items;
   int first;
@@ -15,7 +16,8 @@ template <class Item> struct Gapped {
   __device__ __forceinline__ Gapped from(int k) const { return {items, first + k}; }
 };
 
-// Returns how many of the first `along` items of the merged runs come from a; of equal items, items of a come first.
+// Returns how many of the first `along` items of the merged runs come from a; if items are equal, items of a come
+// first.
 template <class Items, class N>
 __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_count, N along) {
   N low = along > b_count ? along - b_count : 0, high = along < a_count ? along : a_count;
@@ -29,7 +31,7 @@ __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_cou
   return low;
 }
 
-// Stores the items of the merged runs from `along` on; items beyond the last one become `beyond`.
+// Stores VT items of the merged runs, from item `along` on. Items after the last item of the runs become `beyond`.
 template <int VT, class Item>
 __device__ __forceinline__ void merge_share(Item (&items)[VT], Gapped<Item> a, int a_count, Gapped<Item> b, int b_count,
                                             int along, const Item& beyond) {

@@ -3,7 +3,7 @@
 //   lift(x, n)        the state of the single value x, number n
 //   add(s, x, n)      adds value x, number n, to the state s
 //   combine(a, b)     joins the state a and the state b of later values
-//   stage(s)          the part of a finished state that is stored
+//   stage(s)          the part of a finished state from which result() is computed
 //   result(k, begin)  the result of a segment that begins at value `begin`
 //   is_empty(s)       true if s contains no value, so that the segment has no result
 #pragma once
@@ -19,7 +19,7 @@ template <class T, int values, int indices> struct SegmentState {
 };
 template <class T, int values> struct SegmentState<T, values, 0> { T v[values]; };
 
-// A reduction R; `output` selects one of its results.
+// A segment reduction by a struct R of reductions.h; `output` selects one of the results of R.
 template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy {
   using State = SegmentState<T, R::values, R::indices>;
   using Staged = T;
@@ -43,7 +43,7 @@ template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy 
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// A plain sum, most parts of which are joined pairwise.
+// A sum without compensation. Most parts of the sum are joined pairwise.
 template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   using State = T;
   using Staged = T;

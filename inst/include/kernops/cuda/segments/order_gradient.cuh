@@ -1,13 +1,13 @@
-// The gradients of order statistics, as in src/order/order_gradient.cpp: a statistic is a mean of one or two values,
-// which receive the incoming gradient.
+// The gradients of order statistics, as in src/order/order_gradient.cpp. A statistic is a mean of one or two values,
+// and these values receive the incoming gradient of the statistic.
 #pragma once
 #include <kernops/cuda/segments/ordered_numbers.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// If `difference` is true, the statistic is the second quantile minus the first one. One thread adds all parts of the
-// gradient of a segment.
+// If `difference` is true, the statistic is the second quantile minus the first quantile. One thread adds all parts of
+// the gradient of a segment.
 template <class Result, bool difference> struct OrderGradient : BySegment<OrderGradient<Result, difference>> {
   static constexpr bool placed = true;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

@@ -44,7 +44,7 @@ template <bool weighted> struct quartile_range {
   }
 };
 
-// The distances from the centre to the values below the centre, or to the values above the centre, in increasing order.
+// The distances between the centre and the values on one side of the centre, in increasing order.
 template <class X> struct Distances {
   const Numbers<X>& numbers;
   double centre;
@@ -79,7 +79,8 @@ template <bool> struct nth_smallest {
   }
 };
 
-// The first of the most frequent values, or the value with the largest total weight.
+// The most frequent value or, if there are weights, the value with the largest total weight. If several values qualify,
+// the result is the first value in the order of x.
 template <bool weighted> struct most_frequent {
   static constexpr bool placed = true, spread = false;
   template <class X> static __device__ __forceinline__ Frequency frequency(const X& x, int k, int end) {
@@ -114,8 +115,8 @@ template <bool> struct count_distinct {
   }
 };
 
-// The result of a segment. If the segment has no numbers, or missing values make the result NA or NaN, no statistic is
-// computed.
+// The result of a segment. No statistic is computed if the segment has no numbers, or if missing values make the result
+// NA or NaN.
 template <class Statistic, bool weighted> struct OrderStatistic : BySegment<OrderStatistic<Statistic, weighted>> {
   static constexpr bool placed = Statistic::placed, spread = Statistic::spread;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

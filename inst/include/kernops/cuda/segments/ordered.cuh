@@ -1,4 +1,4 @@
-// The sorted values of a segment.
+// Access to the sorted values of a segment.
 #pragma once
 #include <kernops/cuda/segments/sort.cuh>
 #include <kernops/cuda/segments/teams.cuh>
@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The count of a value, and its first position.
+// The count or total weight of a value, and the first position of the value in the segment.
 struct Frequency {
   double weight;
   int place, index;
@@ -27,7 +27,8 @@ struct MoreFrequent {
   }
 };
 
-// Items are in shared or in device memory; positions count from the first value of the segment.
+// The sorted items of a segment, in shared memory or in device memory. Positions count from the first value of the
+// segment.
 template <class T_, class Items> struct Ordered {
   using T = T_;
   using Keys = Keyed<T>;
@@ -50,7 +51,8 @@ template <class T_, class Items> struct Ordered {
     static_cast<double*>(job.run.out)[output * job.how.outputs_apart + result_row(job.run, int(segment))] = result;
   }
 
-  // Returns the number of values with a smaller key than `limit`; the first `low` values are known to be smaller.
+  // Returns the number of values with a smaller key than `limit`; the caller passes a `low` such that the first `low`
+  // values are smaller.
   __device__ __forceinline__ int below(Key limit, int low = 0) const {
     int high = length;
     if (low < high && key(high - 1) < limit) return high;
@@ -63,7 +65,7 @@ template <class T_, class Items> struct Ordered {
     }
     return low;
   }
-  // The first position, and the end, of the run of values equal to value k.
+  // The first position of the run of values equal to value k, and the end of this run.
   __device__ __forceinline__ int run_begin(int k) const { return k == 0 || key(k - 1) != key(k) ? k : below(key(k)); }
   __device__ __forceinline__ int run_end(int k) const {
     return k + 1 == length || key(k + 1) != key(k) ? k + 1 : below(key(k) + 1, k);
@@ -71,7 +73,7 @@ template <class T_, class Items> struct Ordered {
   struct Range {
     int first, last;
   };
-  // The range of the numbers; missing values come before or after this range.
+  // The range of positions with numbers. Missing values come before or after this range.
   __device__ __forceinline__ Range numbers_around_gaps() const { return {below(2), below(Keys::left_out)}; }
 };
 

@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A segment whose numbers come first, followed by values of weight 0, NA and NaN.
+// The numbers of a sorted segment, in which values of weight 0, NA and NaN follow the numbers.
 template <class X> struct Numbers {
   const X& x;
   const int count, left_out_end, na_end;
@@ -18,13 +18,14 @@ template <class X> struct Numbers {
   __device__ __forceinline__ bool begins_run(int k) const { return k == 0 || x.key(k - 1) != x.key(k); }
 };
 
-// Adds weights one after another, as the CPU does.
+// Cumulative weights, which are added one after another as on the CPU.
 template <class X, class G> struct Totals {
   const Numbers<X>& numbers;
   const G& team;
 
-  // The first value whose cumulative weight reaches (or, if `exceeds`, exceeds) the limit; the last value if no
-  // cumulative weight does. `total` receives the cumulative weight of the returned value.
+  // Returns the position of the first value whose cumulative weight reaches the limit or, if `exceeds` is true, exceeds
+  // the limit. If no cumulative weight is large enough, returns the last position. `total` receives the cumulative
+  // weight at the returned position.
   template <bool exceeds> __device__ __forceinline__ int first(double limit, double& total) const {
     constexpr int lanes = G::across;
     const int lane = team.rank() % lanes;

@@ -1,4 +1,5 @@
-// The plan of segments (jobs/device_segments.h), from their offsets or from the keys of the values.
+// Kernels that compute the plan of segments (jobs/device_segments.h), from the offsets of the segments or from the keys
+// of the values. The plan describes where segments end, for each tile (the values of one block).
 #pragma once
 #include <kernops/jobs/device_segments.h>
 #include <kernops/cuda/segments/values.cuh>
@@ -36,7 +37,8 @@ template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   for (int n = threadIdx.x; n < size / 32; n += blockDim.x) job.plan.ends[tile * (size / 32) + n] = bits[n];
 }
 
-// Stores the number of the first carry of the segment that continues across each tile edge; one thread per tile edge.
+// Stores, for each tile edge, the number of the first carry (partial state of a tile) that belongs to the segment which
+// continues across this edge. One thread per tile edge.
 template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > plan.tiles) return;
@@ -53,7 +55,7 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   plan.opens[tile] = low > 0 && ends_at(plan, low * size - 1) ? low + 1 : low;
 }
 
-// Joins the bits of a few neighbouring values from each lane into one word.
+// Combines the bits of all lanes into words; each lane has the bits of `quad` neighbouring values.
 template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   unsigned word = some << lane_id() * quad % 32;
   KERNOPS_UNROLL
@@ -61,10 +63,10 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   return word;
 }
 
-// Returns whether two keys differ; two NaN are equal.
+// Returns whether two keys differ; two NaN keys are equal.
 template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
-// Stores the bits of a tile and the number of runs that end in it; one block per tile.
+// Stores the bits of a tile, and the number of runs that end in the tile; one block per tile.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
   __shared__ int counts[warps];
@@ -86,7 +88,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
     KERNOPS_UNROLL
     for (int e = 0; e + 1 < quad; ++e) ends |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
-    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and the bits of later positions are 0
+    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and later bits are 0
       const int left = last - at;
       ends = left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
     }
@@ -103,7 +105,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
   job.plan.limits[tile] = all;
 }
 
-// Replaces the count of each tile by the sum over all earlier tiles; one block.
+// Replaces the count of each tile by the sum of the counts of all earlier tiles; one block.
 template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   constexpr int warps = threads / 32;
   __shared__ int sums[32];
@@ -160,7 +162,8 @@ template <class Key> __device__ void describe_runs(const RunsJob& job) {
   job.lengths[job.row + run] = double(job.offsets[run + 1] - begin);
 }
 
-// The entry points: for plans from offsets, and for plans from keys with VT keys per lane.
+// The entry points of the kernels for plans from offsets, and of the kernels for plans from keys, with VT keys per
+// lane.
 #define KERNOPS_SEGMENT_PLAN                                                                            \
   KERNOPS_KERNEL(kernops_plan_limits, kernops::OffsetsJob, kernops::plan_limits<kernops::segment_tile>) \
   KERNOPS_KERNEL(kernops_plan_ends, kernops::OffsetsJob, kernops::plan_ends<kernops::segment_tile>)     \

@@ -1,8 +1,9 @@
-// Reductions of segments, balanced by values: every tile has the same number of values, whatever the lengths of the
-// segments. A lane reduces VT consecutive values. The lane keeps a partial result for each segment that ends among
-// these values; the state of the values after the last end is the carry of the lane. Each carry is joined to the next
-// result: first within the warp, then within the block, then across tiles (the spine). States are joined in order, at
-// positions that depend on the tiles only, so every run returns the same bits. The operation needs no neutral element.
+// Reductions of segments, balanced by values: every tile (the values of one block) has the same number of values,
+// whatever the lengths of the segments. A lane reduces VT consecutive values. The lane keeps a partial result for each
+// segment that ends among these values. The state of the values after the last end is the carry of the lane. Each carry
+// is joined to the next result: first within the warp, then within the block, and then across tiles (the spine). States
+// are joined in order, at positions that depend only on the tiles, so every run returns the same bits. The operation
+// needs no neutral element.
 #pragma once
 #include <kernops/cuda/segments/spine.cuh>
 
@@ -13,7 +14,7 @@ template <class S> __device__ __forceinline__ S from_lane(const S& s, int lane) 
   return shuffled(s, [=](unsigned word) { return __shfl_sync(all_lanes, word, lane); });
 }
 
-// The bits of values `at` .. `at` + VT - 1; a bit is 1 if a segment ends with the value.
+// The type that has one bit for each of VT values. A bit is 1 if a segment ends with the value.
 template <int VT> struct EndBits;
 template <> struct EndBits<8> { using type = unsigned char; };
 template <> struct EndBits<16> { using type = unsigned short; };
@@ -22,16 +23,17 @@ template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPl
   return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 
-// The members 0, 1, .. of a group are lanes or warps. Bit m of `ended` is set if a segment ends in member m; bit m of
-// `full` is set if a segment ends with the last value of member m, so that this member has no carry. Returns the first
-// member whose carry is joined to the first result of member n, or n if no carry is.
+// The members 0, 1, .. of a group are the lanes of a warp or the warps of a block. Bit m of `ended` is set if a segment
+// ends in member m. Bit m of `full` is set if a segment ends with the last value of member m, so that this member has
+// no carry. Returns the first member whose carry is joined to the first result of member n. Returns n if no carry is
+// joined to this result.
 __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
   const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
   const int last = before ? 31 - __clz(before) : 0;
   return last + (before && full >> last & 1);
 }
 
-// The reduced values of a warp.
+// The result of the reduction of a warp's values.
 template <class Op> struct WarpPart {
   typename Op::State first;  // the part of the warp's first segment, valid only in the lane where this segment ends
   typename Op::State carry;  // in lane 31: the state of the values after the warp's last end
@@ -39,7 +41,7 @@ template <class Op> struct WarpPart {
   int count;                 // number of segments that end in this warp
 };
 
-// Reduces the values of a warp in which no segment ends.
+// Reduces the values of a warp if no segment ends among these values.
 template <class Op, int VT, class Fetch>
 __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long first) {
   const auto at = [&](int k) { return first + (Op::commutative ? values.position(k) : lane_id() * VT + k); };
@@ -54,7 +56,8 @@ __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long fi
   return {s, s, 0, 0, 0};
 }
 
-// Reduces the values of a warp in which segments end; `rows` receives all results except the first.
+// Reduces the values of a warp if segments end among these values. `rows` receives all results of the warp except the
+// first result.
 template <class Op, int VT, class Value>
 __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long first, unsigned ends,
                                              typename Op::Staged* rows) {
@@ -77,7 +80,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   part.ended = __ballot_sync(all_lanes, ends != 0);
   part.full = __ballot_sync(all_lanes, ends >> (VT - 1) & 1);
   part.count = __shfl_sync(all_lanes, row, 31);
-  // the carries of lanes from .. lane_id() are joined
+  // joins the carries of the lanes `from` .. lane_id()
   const int from = carried_from(part.ended, part.full, lane_id() + 1);
   KERNOPS_UNROLL
   for (int by = 1; by < 32; by *= 2) {
@@ -91,7 +94,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   return part;
 }
 
-// Joins the carries of members from .. to - 1, where from < to.
+// Joins the carries of the members `from` .. `to` - 1, where `from` < `to`.
 template <class Op>
 __device__ __forceinline__ typename Op::State joined(const typename Op::State* carries, int from, int to) {
   typename Op::State s = carries[from];
@@ -99,7 +102,8 @@ __device__ __forceinline__ typename Op::State joined(const typename Op::State* c
   return s;
 }
 
-// The ends of segments in the warps of a tile, from the count of each warp (negative if its last value ends a segment).
+// The ends of segments in the warps of a tile. They are computed from the number of ends in each warp; the number is
+// negative if the last value of the warp ends a segment.
 struct TileEnds {
   unsigned ended, full;
   int before, all;  // number of segments that end in earlier warps, and in all warps
@@ -133,8 +137,9 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
   }
 
-  // Joins the carries of earlier warps to the warp's first result, and stores the carry of the tile. If the segment of
-  // the first result `goes_on` from the previous tile, the spine completes this result, and the function returns true.
+  // Joins the carries of earlier warps to the warp's first result, and stores the carry of the tile. If `goes_on` is
+  // true, the segment of the first result began in an earlier tile; in this case, the spine completes the result, and
+  // the function returns true.
   static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
                                                WarpPart<Op>& part, Staged* rows, bool goes_on) {
     const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;

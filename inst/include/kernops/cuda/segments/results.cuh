@@ -1,4 +1,4 @@
-// Postprocessing of the results of segments on the device, one thread per result.
+// Changes the results of segments on the device, with one thread per result.
 #pragma once
 #include <kernops/jobs/device_segments.h>
 #include <kernops/missing.h>
@@ -7,7 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Calls f(out, a, b) for each result; missing arguments are null.
+// Calls f(out, a, b) for each result, with the addresses of the result and of two operands. The address of an operand
+// that the job does not have is null.
 template <class F> __device__ void each_result(const ResultsJob& job, F f) {
   const long long stride = (long long)gridDim.x * blockDim.x;
   for (long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x; n < job.count * job.columns; n += stride) {

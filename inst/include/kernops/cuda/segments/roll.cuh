@@ -1,14 +1,14 @@
-// Windows of one length (van Herk 1992; Gil and Werman 1993): a window is joined from the last values of one chunk,
-// whole chunks, and the first values of another chunk, so that no value is subtracted and the time hardly depends on
-// the width.
+// Moving windows that all have the same length (van Herk 1992; Gil and Werman 1993). The values are divided into
+// chunks. A window is joined from the last values of one chunk, whole chunks, and the first values of another chunk. No
+// value is subtracted, and the time hardly depends on the width.
 //
 // A block moves over the values in steps; in each step every thread owns one chunk of VT values. A window that
 // begins in a thread's chunk is joined from
 //   its values in this chunk, and `rest` more values;
-//   `chunks` whole chunks, which begin `width` values behind chunks of earlier threads;
-//   the first values of the chunk that begins `width` values behind the thread's own.
-// Shared memory has two ring buffers. One holds width + step values, so that each value is read from global memory
-// once; the other one holds the states of chunks.
+//   `chunks` whole chunks, which begin `width` values after chunks of earlier threads;
+//   the first values of the chunk that begins `width` values after the thread's own chunk.
+// Shared memory has two ring buffers. The first buffer holds width + step values, so that each value is read from
+// global memory only once. The second buffer holds the states of chunks.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/segments/roll_chunks.cuh>
@@ -17,8 +17,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Late is the operation Op for values that arrive in reverse order. VT is odd, so that the chunks of lanes begin in
-// different banks of shared memory.
+// The computation of a block. Late is the operation Op for values that are added in reverse order. VT is odd, so that
+// the chunks of lanes begin in different banks of shared memory.
 template <class Op, class Late, class V, class Stored, int VT, bool by_count> struct RollTile {
   using State = typename Op::State;
   using Result = typename Stored::Type;
@@ -49,8 +49,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
       KERNOPS_EACH(k, VT) next[k] = value(n + k * across);
     }
   }
-  // Value n of the step is at place(n) of the ring; the first values of the ring are stored twice, so that a thread's
-  // contiguous reads do not wrap.
+  // Value n of the step is at position place(n) of the ring. The first values of the ring are stored again after its
+  // end, so that contiguous reads of a thread do not wrap.
   __device__ __forceinline__ int place(int n) const { return head + n < room ? head + n : head + n - room; }
   __device__ __forceinline__ void put(int n, V v) {
     const int to = place(n);
@@ -58,7 +58,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     if (to < 2 * VT) ring[room + to] = v;
   }
 
-  // The state of the VT values from value n of the step on; `first` is the index of value n among all values.
+  // Returns the state of VT values, beginning with value n of the step. `first` is the index of value n among all
+  // values.
   __device__ __forceinline__ State chunk_at(int n, long long first) const {
     const V* const v = ring + place(n);
     State s = Op::lift(v[0], first);
@@ -67,7 +68,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     return s;
   }
 
-  // Computes suffix[k], the state of the values from value k of the chunk to the `rest` values after the chunk.
+  // Computes suffix[k], which is the state of the values from value k of the chunk to the end of the `rest` values
+  // after the chunk.
   __device__ __forceinline__ void join_late(long long first, State (&suffix)[VT]) const {
     const V* const v = ring + place(chunk);
     int k = VT - 1 + job.rest;
@@ -78,8 +80,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     for (int k = VT - 2; k >= 0; --k) suffix[k] = s = Late::add(s, v[k], first + k);
   }
 
-  // Computes the result of each window that begins in the thread's chunk: joins the suffix, the whole chunks in
-  // between, and the first values of the last chunk.
+  // Computes the result of each window that begins in the thread's chunk: joins the suffix, the whole chunks that
+  // follow, and the first values of the last chunk.
   __device__ __forceinline__ void write(long long first, const State (&suffix)[VT]) const {
     const V* const v = ring + place(job.width + chunk);
     bool has = job.chunks > 0;
@@ -108,7 +110,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // Loads the values of the first step, and computes the states of the whole chunks that its windows contain.
+  // Loads the values of the first step, and computes the states of the whole chunks in the windows of this step.
   __device__ __forceinline__ void begin(int n) {
     for (int k = threadIdx.x; k < room; k += blockDim.x) put(k, value(n + k));
     __syncthreads();

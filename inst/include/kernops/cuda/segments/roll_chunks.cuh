@@ -1,7 +1,8 @@
-// The states of the whole chunks that windows of one length contain (cuda/segments/roll.cuh), in a ring buffer.
-// Neighbouring chunks form a group. The number of chunks in a group is the largest power of two that fits into a
-// window, at most 32, a warp. A window joins the last chunks of one group, the whole groups in between, and the first
-// chunks of another group. If a group has 32 chunks, the lanes of a warp join the whole groups together.
+// The states of the whole chunks (VT consecutive values) that windows of one length contain (cuda/segments/roll.cuh),
+// in a ring buffer. Neighbouring chunks form a group. The number of chunks in a group is the largest power of two that
+// fits into a window, but at most 32, the size of a warp. A window joins the last chunks of one group, the whole groups
+// that follow, and the first chunks of the next group. If a group has 32 chunks, the lanes of a warp join the whole
+// groups together.
 #pragma once
 #include <kernops/cuda/segments/roll_windows.cuh>
 
@@ -11,9 +12,9 @@ inline namespace KERNOPS_ISA {
 template <class Op> struct RollChunks {
   using State = typename Op::State;
   const RollRun& job;
-  State* const early;  // for each thread: the state of its group from the first chunk to the thread's chunk
+  State* const early;  // for each thread: state of the group from its first chunk to the thread's chunk
   State* const late;   // for each place of the ring: the state of the group from this chunk to the last chunk
-  int head = 0;        // the place of the first thread's chunk in this step
+  int head = 0;        // place of the first thread's chunk in this step
 
   __device__ __forceinline__ RollChunks(const RollRun& job, void* memory)
       : job(job), early(static_cast<State*>(memory)), late(early + blockDim.x) {}
@@ -27,7 +28,8 @@ template <class Op> struct RollChunks {
   // The state of a whole group; group 0 is the first group of this step.
   __device__ __forceinline__ const State& whole(int group) const { return late[place(group << job.group_bits)]; }
 
-  // Stores the chunk of each thread, joined with the chunks of its group before it, and after it.
+  // Stores two states for the chunk of each thread: joined with the earlier chunks of its group, and with the later
+  // chunks of its group.
   __device__ __forceinline__ void put(int n, const State& chunk) {
     const int size = 1 << job.group_bits, lane = n & (size - 1);
     State s = chunk, t = chunk;
@@ -39,7 +41,7 @@ template <class Op> struct RollChunks {
     early[n] = s, late[place(n)] = t;
   }
 
-  // The state of the job.chunks chunks before chunk n. This thread owns chunk n.
+  // Returns the joined state of the `job.chunks` chunks before chunk n, the chunk of this thread.
   __device__ __forceinline__ State between(int n) const {
     const int first = n - job.chunks, begin = first >> job.group_bits, end = (n - 1) >> job.group_bits;
     State s = late[place(first)];
@@ -56,7 +58,7 @@ template <class Op> struct RollChunks {
   }
 
  private:
-  // Joins groups begin .. end - 1; all lanes of a warp take part.
+  // Joins the groups `begin` .. `end` - 1. All lanes of a warp must call this function.
   __device__ __forceinline__ State groups(int begin, int end) const {
     State all = State();
     for (int from = begin; from < end; from += 32) {

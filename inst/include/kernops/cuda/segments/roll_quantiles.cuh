@@ -1,14 +1,15 @@
-// Quantiles of windows of any lengths by a wavelet matrix (Claude and Navarro 2012), in time proportional to the number
-// of bits of a key:
+// Quantiles of moving windows of any lengths by a wavelet matrix (Claude and Navarro 2012). The time for a window is
+// proportional to the number of bits of a key. The kernels are:
 //
 //   kernops_quantile_keys     stores a key for each value; keys have the same order as values
-//   kernops_quantile_digits   one level: sets a bit for each key with digit 0; counts these bits by block
-//   kernops_quantile_blocks   the number of zeros before each block
-//   kernops_quantile_move     stores the number of zeros before each word; keys with digit 0 go before the others
-//   kernops_quantile_windows  descends the levels for each window
+//   kernops_quantile_digits   for one level: sets a bit for each key with digit 0, and counts these bits in each block
+//   kernops_quantile_blocks   counts the zeros before each block
+//   kernops_quantile_move     counts the zeros before each word; moves the keys with digit 0 before the other keys
+//   kernops_quantile_windows  descends the levels to find the quantiles of each window
 //
-// Levels go from the highest digit to the lowest. In each level, the keys of a window with the same higher digits form
-// a contiguous range. The keys of this range with digit 0, and the keys with digit 1, are ranges of the next level.
+// A digit is one bit of the keys. The first level has the highest digit, and the last level has the lowest digit. In
+// each level, the keys of a window with equal higher digits form a contiguous range. In the next level, the keys of
+// this range with digit 0 form a range, and so do the keys with digit 1.
 #pragma once
 #include <kernops/quantile_positions.h>
 #include <kernops/cuda/segments/roll_windows.cuh>
@@ -47,8 +48,8 @@ template <class V, class Stored> struct RollQuantiles {
     if (threadIdx.x == 0) job.blocks[blockIdx.x] = zeros;
   }
 
-  // Replaces the count of each block by the number of zeros before it; one block, in which each thread adds the counts
-  // of neighbouring blocks.
+  // Replaces the count of each block by the number of zeros before this block. The kernel has a single block; each of
+  // its threads adds the counts of neighbouring blocks.
   static __device__ __forceinline__ void blocks(const QuantileRun& job) {
     __shared__ int of_warps[quantile_threads / 32];
     const int each = (job.block_count + quantile_threads - 1) / quantile_threads, first = int(threadIdx.x) * each;
@@ -93,7 +94,7 @@ template <class V, class Stored> struct RollQuantiles {
     ones = {all + range.first - part.first, all + range.end - part.end};
     return part;
   }
-  // The number of keys in the range that are below `limit`.
+  // Returns the number of keys in the range that are less than `limit`.
   static __device__ __forceinline__ int below(const QuantileRun& job, Range range, Key limit) {
     int count = 0;
     for (int level = 0; level < levels && range.size() > 0; ++level) {
@@ -105,7 +106,7 @@ template <class V, class Stored> struct RollQuantiles {
     }
     return count;
   }
-  // The value of the k-th smallest key of the range; k counts from 0.
+  // Returns the value of the k-th smallest key of the range, where k counts from 0.
   static __device__ __forceinline__ double value(const QuantileRun& job, Range range, int k) {
     Key key = 0;
     for (int level = 0; level < levels; ++level) {

@@ -1,4 +1,4 @@
-// The values of each window, cut at the ends of its segment.
+// The range of the values of each window, limited to the segment of the window.
 #pragma once
 #include <kernops/cuda/segments/scan_values.cuh>
 #include <kernops/jobs/device_rolls.h>
@@ -7,7 +7,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Each warp calls give(n, row, from, to, counts) for some neighbouring values. Value n belongs to segment `row`, and
-// its window consists of the values from .. to - 1; if `counts` is true, the window has a result.
+// the window of value n consists of the values `from` .. `to` - 1. `counts` is false if the window has no result
+// because it is cut.
 template <class Give> __device__ __forceinline__ void each_window(const RollRun& job, Give give) {
   const SegmentPlan& plan = job.run.plan;
   const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, last = job.first + job.count;

@@ -1,7 +1,7 @@
-// Windows of any lengths; each window is reduced separately, in time proportional to the logarithm of its length. Each
-// node of level 0 stores the state of 8 values, and each node of a higher level joins two nodes. A window is joined
-// from as few nodes as possible, from its first value to its last one, so that the order of values is kept and results
-// do not depend on other windows.
+// Moving windows of any lengths. Each window is reduced separately, in time proportional to the logarithm of its
+// length. The states of values form a binary tree: each node of level 0 stores the state of 8 values, and each node of
+// a higher level joins two nodes. A window joins as few nodes as possible, from its first value to its last value.
+// Therefore the order of values is kept, and a result does not depend on other windows.
 #pragma once
 #include <kernops/cuda/segments/roll_ranges.cuh>
 
@@ -13,7 +13,8 @@ template <class Result> struct Stored {
   using Type = Result;
   static __device__ __forceinline__ void put(Result* to, Result y) { *to = y; }
 };
-// A result that is NaN becomes NA if its window contains an NA, which the operation Gaps detects.
+// Replaces a result that is NaN by NA if the window contains an NA; the operation Gaps computes `found`, which is then
+// not 0.
 struct Marked {
   using Type = double;
   static __device__ __forceinline__ void put(double* to, double found) {
@@ -31,8 +32,8 @@ struct Gaps {
   static KERNOPS_FN bool is_empty(State) { return false; }
 };
 
-// The result of a window of `count` values with state s; `begin` is the first value of its segment. A mean divides the
-// sum by the count.
+// Returns the result of a window of `count` values with state s. `begin` is the number of the first value of the
+// segment. If `by_count`, the result is a mean, which divides the sum by the count.
 template <class Op, bool by_count>
 __device__ __forceinline__ double roll_result(const RollRun& job, const typename Op::State& s, long long begin,
                                               int count) {
@@ -79,7 +80,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     if (node < count / 2) below[count + node] = Op::combine(below[2 * node], below[2 * node + 1]);
   }
 
-  // The state of values lo .. hi - 1, counted from `base`.
+  // Returns the state of the values `lo` .. `hi` - 1, numbered from position `job.base`, where x begins.
   static __device__ __forceinline__ State window(const RollRun& job, const V* x, const State* level_nodes, int lo,
                                                  int hi) {
     State s = Op::lift(x[lo], number_of(job, lo));
@@ -112,7 +113,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
   }
 };
 
-// Copies values of groups to contiguous memory, in the order of their segments.
+// Copies values that are ordered by groups to contiguous memory, in the order of the segments.
 template <class V> __device__ void roll_gather(const RollRun& job) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
   if (n >= job.run.plan.count) return;
@@ -120,7 +121,7 @@ template <class V> __device__ void roll_gather(const RollRun& job) {
   to[n] = value_at<V>(job.run, blockIdx.y, job.run.order[job.run.first + n]);
 }
 
-// Sets *job.found to 1 if one of the values is NA.
+// Sets *job.found to 1 if at least one value is NA.
 template <class V> __device__ void roll_find_gap(const RollRun& job) {
   const V* const x = static_cast<const V*>(job.x) + blockIdx.y * job.x_column;
   for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < job.run.plan.count; n += gridDim.x * blockDim.x)

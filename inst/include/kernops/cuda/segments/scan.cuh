@@ -1,9 +1,9 @@
-// Scans of segments in one pass, balanced by values as in cuda/segments/reduce.cuh. A block loads a tile, folds the
-// values of each lane, obtains the part of earlier tiles (cuda/segments/look_back.cuh), and folds the values again,
-// starting from this part.
+// Scans of segments in one pass, balanced by values as in cuda/segments/reduce.cuh. A block loads a tile, and each lane
+// folds its values. The block then obtains the joined state of earlier tiles (their part, cuda/segments/look_back.cuh),
+// and the lanes fold their values again, starting from this state.
 //
-// A reversed scan is cut at the beginning of segments. Parts are joined at positions that depend on the tiles alone, so
-// every run returns the same bits.
+// A scan starts again at a cut. In a reversed scan, the cuts are at the beginnings of segments. Parts are joined at
+// positions that depend only on the tiles, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/segments/look_back.cuh>
 #include <kernops/cuda/segments/scan_values.cuh>
@@ -25,18 +25,18 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
   using State = typename Op::State;
   using Part = ScanPart<Op>;
   using V = typename Shape::V;
-  // Blocks wait for earlier blocks, and many resident blocks hide this latency: kernels with small states use 64
-  // registers per thread.
+  // Blocks wait for earlier blocks, and many resident blocks hide this latency. Therefore kernels with small states are
+  // limited to 64 registers per thread.
   static constexpr int threads = 32 * warps, resident = sizeof(State) > 8 ? 1 : 1024 / threads;
 
-  // Joins value x, the i-th value of the lane, to the state s of the values before x, or begins a new state if `none`.
+  // Joins x, the i-th value of the lane, to the state s of the earlier values. If `none` is true, x begins a new state.
   static __device__ __forceinline__ State next(const ScanRun& job, const Lane& lane, int i, V x, const State& s,
                                                bool none) {
     const long long n = job.run.first + lane.first + Lane::number(i);
     return none ? Op::lift(x, n) : Op::add(s, x, n);
   }
 
-  // Returns the part of the warp's values before this lane; `total` receives the part of the whole warp.
+  // Returns the part of the values of all earlier lanes of the warp. `total` receives the part of the whole warp.
   static __device__ __forceinline__ Part part_before(const ScanRun& job, const Lane& lane, const void* memory,
                                                      Part& total) {
     State s = State();
@@ -56,7 +56,8 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
     return before;
   }
 
-  // The segment of the lane's first value, for operations whose results count from the beginning of the segment.
+  // Returns the segment of the lane's first value, for operations whose results are positions counted from the
+  // beginning of the segment.
   static __device__ __forceinline__ int first_row(const ScanRun& job, const Lane& lane) {
     if (!Op::positions) return 0;
     const int first = Shape::warp_first(job), mine = __popc(lane.ends), below = sum_below(mine),

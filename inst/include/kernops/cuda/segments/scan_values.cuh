@@ -1,5 +1,5 @@
-// The tiles of a scan in memory: the values of each lane, the positions where the scan is cut, and the positions of
-// results.
+// The tiles of a scan in memory: the values of each lane, the positions at which the scan starts again (cuts), and the
+// positions of results.
 #pragma once
 #include <kernops/cuda/segments/reduce.cuh>
 #include <kernops/cuda/segments/terms.cuh>
@@ -8,7 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Values in the order of their groups; each result is written to the position of its value.
+// A source of values that are ordered by groups. Each result is written to the position of its value in x.
 template <class T> struct Grouped {
   using Value = T;
   template <int VT> struct Fetch : Contiguous<T>::template Fetch<VT> {
@@ -21,8 +21,8 @@ template <class T> struct Grouped {
   };
 };
 
-// Source provides VT values for each lane. A reversed scan processes tiles, warps, lanes and values in the opposite
-// order.
+// The values of a scan; Source provides VT values for each lane. A reversed scan processes tiles, warps, lanes and
+// values in the opposite order.
 template <class Source, class Result, int VT, int warps, bool reverse> struct ScanValues {
   using V = typename Source::Value;
   using Values = typename Source::template Fetch<VT>;
@@ -30,8 +30,8 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
   static constexpr int loading = Turn<V, VT>::room * sizeof(V), storing = Turn<Result, VT>::room * sizeof(Result);
   static constexpr int room = loading > storing ? loading : storing;
 
-  // Two bits for each value of a lane: whether a segment ends with the value, and whether the scan is cut after the
-  // value. In the order of the scan, value k is number i = number(k).
+  // Bit k of `ends` is set if a segment ends with value k of the lane; bit k of `cuts` is set if the scan is cut after
+  // this value. Value k in memory is value number(k) in the order of the scan.
   struct Lane {
     unsigned ends, cuts;
     int first;  // the position of value 0
@@ -39,7 +39,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     __device__ __forceinline__ bool cut_after(int i) const { return cuts >> number(i) & 1; }
   };
 
-  // The first of the values that one load instruction reads together with number i of the scan.
+  // Returns the first of the values that one load instruction reads together with the i-th value of the scan.
   static KERNOPS_FN int first_of(int i) { return Lane::number(i) / quad * quad; }
   static __device__ __forceinline__ int chunk() { return reverse ? 31 - lane_id() : lane_id(); }
   static __device__ __forceinline__ int tile_first(const ScanRun& job) {
@@ -49,20 +49,20 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     const int warp = threadIdx.x / 32;
     return tile_first(job) + (reverse ? warps - 1 - warp : warp) * across;
   }
-  // True if the scan is not cut before the tile.
+  // True if the scan continues from the previous tile, without a cut.
   static __device__ __forceinline__ bool continues(const ScanRun& job) {
     const int edge = tile_first(job) + (reverse ? size : 0);
     return edge > 0 && edge < job.run.plan.count && !ends_at(job.run.plan, edge - 1);
   }
 
-  // Values stay in shared memory, because registers are scarce while a tile waits for other tiles. The values of each
-  // lane are contiguous.
+  // Loads the values of the warp. Values stay in shared memory, because registers are scarce while a tile waits for
+  // other tiles. The values of a lane are contiguous.
   static __device__ __forceinline__ Lane load(const ScanRun& job, void* memory) {
     const SegmentPlan& plan = job.run.plan;
     const int first = warp_first(job);
     Lane lane;
     lane.first = first + chunk() * VT, lane.ends = 0, lane.cuts = ~0u;
-    if (first >= plan.count) return lane;  // no scan continues from there
+    if (first >= plan.count) return lane;  // there are no values to scan
     Values values;
     values.load(job.run, blockIdx.y, 0, first);
     values.put(static_cast<V*>(memory));
@@ -79,7 +79,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
       KERNOPS_EACH(e, quad) meet(begin + e, some.v[Lane::number(begin + e) % quad]);
     }
   }
-  // Calls meet(i, x) for each value of the lane, and replaces the value by the result.
+  // Calls meet(i, x) for each value x of the lane, and replaces x by the value that meet() returns.
   template <class Meet> static __device__ __forceinline__ void replace(void* memory, Meet meet) {
     Result* const results = static_cast<Result*>(memory) + chunk() * (VT + Turn<Result, VT>::gap);
     if constexpr (sizeof(V) == sizeof(Result)) {

@@ -1,18 +1,18 @@
-// Sorting of the values of segments by merging:
+// Sorts the values of segments by merging. The kernels are:
 //
 //   kernops_sort_short    sorts pieces of short segments, each segment separately (sort_short.cuh)
-//   kernops_sort_medium   sorts pieces of longer segments, each of which fits a block
+//   kernops_sort_medium   sorts pieces of longer segments, if a segment fits a block
 //   kernops_sort_parts    sorts parts of long segments
 //   kernops_sort_merge    merges runs of a long segment in pairs; each block computes a part of the result
-//   kernops_sort_long     computes results of long sorted segments, several blocks per segment
+//   kernops_sort_long     computes results of long sorted segments, with several blocks per segment
 //   kernops_sort_count, kernops_sort_begins, kernops_sort_digit   sort longer segments by digits (sort_digits.cuh)
 //
-// A Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh):
+// A struct Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh). It has the members:
 //
 //   placed, apart                true if items contain their positions; true if NA and NaN are distinguished
 //   whole(job, piece, items)     computes the results of the segments of a piece, with all threads of a block
 //   store(job, position, item)   stores the result of one item of a long segment, or
-//   whole_long(job, segment, begin, length, items)   computes the results of a long segment, with all of its blocks
+//   whole_long(job, segment, begin, length, items)   computes the results of a long segment, by all of its blocks
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_digits.cuh>
@@ -34,7 +34,7 @@ template <class V, class Finish> struct SegmentSort {
                                                               : 2;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
 
-  // For each word of bits, counts the segments that end before it, from the first value of the piece.
+  // For each word of the bits that mark ends of segments, counts the segments of the piece that end before the word.
   static __device__ __forceinline__ void count_ends(const SegmentPlan& plan, int first, int count, int* before) {
     if (threadIdx.x >= 32) return;
     const int words = (first + count + 31) / 32 - first / 32;
@@ -48,7 +48,7 @@ template <class V, class Finish> struct SegmentSort {
     }
   }
 
-  // Loads the items of a piece, with the numbers of their segments.
+  // Loads the items of a piece (consecutive segments that one block sorts). An item contains the number of its segment.
   static __device__ __forceinline__ void load(const SortRun& job, const SortPiece& piece, Gapped<Item> items) {
     __shared__ int before[capacity / 32 + 1];
     const unsigned* const ends = job.run.plan.ends;
@@ -71,7 +71,7 @@ template <class V, class Finish> struct SegmentSort {
     __syncthreads();
   }
 
-  // Sorts the items of a block: warps sort in registers, then runs are merged pairwise.
+  // Sorts the items of a block: each warp sorts its items in registers, and then sorted runs are merged pairwise.
   template <class Any> static __device__ __forceinline__ void sort_block(Gapped<Any> items, int count) {
     const int own = threadIdx.x * VT;
     Any mine[VT];
@@ -167,7 +167,7 @@ template <class V, class Finish> struct SegmentSort {
 #define KERNOPS_SORT_KERNEL(name, V, Finish, function)                                           \
   KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_##name, kernops::SortRun, \
                  kernops::SegmentSort<V, kernops::Finish>::function)
-// The entry point of short sorts; more resident blocks would spill registers.
+// The entry point of short sorts; with more resident blocks, the compiler would spill registers.
 #define KERNOPS_SORT_SHORT(V, Finish)                                                                                \
   KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads, kernops::SegmentSort<V, kernops::Finish>::resident_blocks) \
                      kernops_sort_short,                                                                             \
@@ -175,7 +175,7 @@ template <class V, class Finish> struct SegmentSort {
 #define KERNOPS_DIGIT_KERNEL(name, V, Finish, function)                                              \
   KERNOPS_KERNEL(__launch_bounds__(kernops::digit_threads, 2) kernops_sort_##name, kernops::SortRun, \
                  kernops::DigitSort<V, kernops::Finish>::function)
-// The entry points of the other sorts; Finish is the last argument, because it may contain commas.
+// The entry points of all kernels. Finish is the last macro argument, because Finish may contain commas.
 #define KERNOPS_SEGMENT_SORT(V, ...)                      \
   namespace kernops {                                     \
   using SortFinish = __VA_ARGS__;                         \

@@ -2,12 +2,12 @@
 // (Adinets and Merrill 2022):
 //
 //   kernops_sort_count    stores the items, and counts each digit of the keys of each segment
-//   kernops_sort_begins   computes where the keys with each digit begin
+//   kernops_sort_begins   computes the position where the keys with each digit begin
 //   kernops_sort_digit    one pass: each block moves the items of one tile
 //
-// A block ranks its items by the digit. It publishes its count of each digit, and adds the counts of the earlier tiles
-// of the segment. The blocks of earlier tiles began earlier, and publish their counts without waiting. The last pass
-// stores results, unless a result needs the whole segment.
+// In a pass, a block ranks the items of its tile by the digit. The block publishes its count of each digit, and adds
+// the counts of the earlier tiles of the segment. The blocks of earlier tiles began earlier, and publish their counts
+// without waiting. The last pass also stores the results, except results that need the whole segment.
 #pragma once
 #include <kernops/cuda/segments/digit_ranks.cuh>
 
@@ -31,8 +31,8 @@ template <class V, class Finish> struct DigitSort {
     return job.digits.counts + ((long long)segment * passes + pass) * digit_count;
   }
 
-  // Counts the digits. Lanes have their own counters, so that few lanes add to the same counter when keys share their
-  // high digits.
+  // Counts the digits. A digit has several counters for different lanes. Otherwise many lanes would add to the same
+  // counter if keys have equal high digits.
   static __device__ __forceinline__ void count(const SortRun& job) {
     constexpr int copies = 32 / passes;
     __shared__ unsigned own[passes][digit_count][copies];
@@ -82,8 +82,8 @@ template <class V, class Finish> struct DigitSort {
     here[threadIdx.x] = below;
   }
 
-  // A word is 0 before it is published; afterwards it is 1 plus the count of the tile or, if the highest bit is set,
-  // the count of the tile and all earlier tiles of the segment.
+  // A word is 0 until the tile publishes its count. The word then contains 1 plus the count of the tile. If the highest
+  // bit is set, the word contains the count of the tile and all earlier tiles of the segment.
   static constexpr unsigned complete = 1u << 31;
   static __device__ __forceinline__ unsigned before(const volatile unsigned* tile, unsigned mine) {
     unsigned sum = 0;

@@ -1,5 +1,5 @@
-// The keys of values, which are unsigned numbers in the order of the sort (NA and NaN have keys, too), and the items
-// that are sorted, which contain a key.
+// Keys and items of sorts. The key of a value is an unsigned number; keys have the same order as the sorted values, and
+// NA and NaN also have keys. An item contains a key, and is the object that is sorted.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 #include <kernops/jobs/device_sorts.h>
@@ -19,7 +19,7 @@ template <> struct SortKey<double> {
   static __device__ __forceinline__ double value(Key bits) { return __longlong_as_double((long long)bits); }
 };
 
-// The type in which stored values are sorted: integers become doubles.
+// The type to which values are converted before the sort. Integers become doubles.
 template <class V> struct Sorted {
   using T = V;
   static __device__ __forceinline__ T of(V x) { return x; }
@@ -29,7 +29,7 @@ template <> struct Sorted<int> {
   static __device__ __forceinline__ T of(int x) { return is_gap(x) ? missing() : double(x); }
 };
 
-// x as a double; subnormal numbers are kept.
+// Converts x to a double, also if x is subnormal (compiled code otherwise replaces subnormal floats by 0).
 __device__ __forceinline__ double wide(double x) { return x; }
 __device__ __forceinline__ double wide(float x) {
   const unsigned bits = __float_as_uint(x), size = bits & 0x7fffffff;
@@ -38,8 +38,8 @@ __device__ __forceinline__ double wide(float x) {
   return bits == size ? small : -small;
 }
 
-// Keys of numbers lie between the keys of -Inf and Inf; the keys 0 and 1, and the three largest keys, are reserved for
-// missing and omitted values.
+// The keys of values of type T. Numbers have the keys from that of -Inf to that of Inf. The keys 0 and 1, and the three
+// largest keys, are reserved for missing and omitted values.
 template <class T> struct Keyed {
   using Key = typename SortKey<T>::Key;
   static constexpr Key sign = Key(1) << (8 * sizeof(Key) - 1), largest = ~Key(0);
@@ -51,7 +51,7 @@ template <class T> struct Keyed {
     return job.decreasing ? ~up : up;
   }
   __device__ __forceinline__ Key of(T x) const { return x != x ? (job.missing_last ? na : 0) + !is_gap(x) : number(x); }
-  // The key for tests of equality: 0 and -0 have the same key, and so have NA and NaN unless `apart`.
+  // The key for tests of equality: 0 and -0 have the same key. NA and NaN have the same key if `apart` is false.
   __device__ __forceinline__ Key equal(T x, bool apart) const {
     if (x != x) return apart ? of(x) : job.missing_last ? largest : 0;
     return number(SortKey<T>::bits(x) == sign ? T(0) : x);

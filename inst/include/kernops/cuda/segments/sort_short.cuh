@@ -1,5 +1,5 @@
-// Sorting of short segments that are contiguous in shared memory. Each segment is sorted in the registers of a thread
-// or of some lanes of a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
+// Sorts short segments that are contiguous in shared memory. Each segment is sorted in the registers of a thread or of
+// some lanes of a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_keys.cuh>
@@ -27,7 +27,7 @@ __device__ __forceinline__ SortItem<unsigned, placed> from_lane(const SortItem<u
   return {__shfl_xor_sync(all_lanes, item.all, by)};
 }
 
-// One exchange step of a bitonic network on the items of `lanes` neighbouring lanes, VT each: this lane keeps the
+// One exchange step of a bitonic network. This lane compares its VT items with the items of another lane, and keeps the
 // smaller or the larger item of each pair.
 template <int VT, class Item>
 __device__ __forceinline__ void keep(Item (&mine)[VT], const Item (&other)[VT], bool larger) {
@@ -56,7 +56,7 @@ template <int lanes, int VT, class Item> __device__ __forceinline__ void sort_ac
   }
 }
 
-// The first item of each segment of a piece.
+// The segments of a piece: consecutive segments that one block sorts. begin(s) is the first item of segment s.
 struct PieceSegments {
   const long long* offsets;
   long long first;
@@ -64,13 +64,13 @@ struct PieceSegments {
   __device__ __forceinline__ int begin(int s) const { return int(offsets[s] - first); }
 };
 
-// The segments of a piece, grouped by class of length.
+// Lists the segments of a piece by class, where a class is a range of lengths.
 template <int classes> struct SegmentClasses {
   int begins[classes + 1], counts[classes];
   unsigned short numbers[sort_bytes / 8];
 
-  // class_of(length) returns `classes` if the segment needs no sort. The lanes of a warp whose segments have the same
-  // class reserve positions together.
+  // class_of(length) returns the class of a segment, or `classes` if the segment needs no sort. If several lanes of a
+  // warp have segments of the same class, they reserve positions in the list by one atomic addition.
   template <class ClassOf> __device__ __forceinline__ void list(const PieceSegments& segments, ClassOf class_of) {
     for (int pass = 0; pass < 2; ++pass) {
       if (threadIdx.x < classes) counts[threadIdx.x] = 0;
@@ -113,8 +113,8 @@ __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped
   }
 }
 
-// Sorts segments of more than 256 and at most 512 values with fewer registers: a warp sorts 256 values at a time and
-// merges both runs.
+// Sorts segments of 257 to 512 values with few registers: a warp sorts the first 256 values, then the other values, and
+// merges the two runs.
 template <class Item>
 __device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Gapped<Item> items,
                                                const unsigned short* numbers, int count) {
@@ -141,7 +141,7 @@ __device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Ga
 }
 
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
-  // number of items per lane that its registers can hold
+  // `most` is the number of items that the registers of a lane can hold
   constexpr int classes = 7, most = sizeof(Item) > 8 ? 8 : sizeof(Item) > 4 ? 16 : 32, some = most < 16 ? most : 16;
   __shared__ SegmentClasses<classes> lists;
   lists.list(segments, [](int length) {  // up to 8, 16, ..., 512 values

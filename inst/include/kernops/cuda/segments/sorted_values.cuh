@@ -1,11 +1,11 @@
-// Results of sorted values: the values, their rows, their ranks, or the first values of each segment.
+// Results of sorts: the sorted values, their rows, their ranks, or the first values of each segment.
 #pragma once
 #include <kernops/cuda/segments/ordered.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Results computed from each item separately.
+// The base class of results that are computed from each item separately.
 template <class Finish> struct ItemByItem {
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {
     using Keys = Keyed<typename Sorted<V>::T>;
@@ -34,7 +34,7 @@ template <class Result> struct SortedValues : ItemByItem<SortedValues<Result>> {
   }
 };
 
-// The rows of x, counted from 1, segment by segment.
+// The rows of x (counted from 1) in the order of the sorted values of each segment.
 struct SortedRows : ItemByItem<SortedRows> {
   static constexpr bool placed = true;
   template <class T, class Item>
@@ -44,7 +44,7 @@ struct SortedRows : ItemByItem<SortedRows> {
   }
 };
 
-// Results that need the whole segment.
+// The base class of results that need the whole segment.
 template <class Finish> struct BySegment {
   template <class T, class Items>
   static __device__ __forceinline__ void whole(const SortRun& job, const SortPiece& piece, Items items) {
@@ -63,7 +63,8 @@ template <class Finish> struct BySegment {
   template <class T, class Item>
   static __device__ __forceinline__ void store(const SortRun&, const SortPiece&, long long, const Item&) {}
 
-  // Calls give() for each segment of a piece: one warp per segment or, if there are many segments, one thread.
+  // Calls give() for each segment of a piece: with one warp per segment or, if there are many segments, with one thread
+  // per segment.
   template <class T, class Give> static __device__ __forceinline__ void each_segment(int count, Give give) {
     if (count >= 32)
       for (int s = threadIdx.x; s < count; s += blockDim.x) give(s, Team<1>());
@@ -93,7 +94,7 @@ struct SortedRanks : BySegment<SortedRanks> {
   }
 };
 
-// The values, their positions from 1, and their rows from 1.
+// The first values of each sorted segment, their positions (from 1) and their rows (from 1).
 struct SortedTop : BySegment<SortedTop> {
   static constexpr bool placed = true;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

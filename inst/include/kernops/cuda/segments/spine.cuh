@@ -1,4 +1,6 @@
-// The spine joins the carries of earlier tiles to the first segment that ends in a tile (cuda/segments/reduce.cuh).
+// The last step of a reduction of segments (cuda/segments/reduce.cuh). A tile is the values of one block, and its carry
+// is the state of the values after the last end of a segment in the tile. The spine joins the carries of earlier tiles
+// to the first segment that ends in a tile.
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 
@@ -16,8 +18,9 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
   static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] = Result(Op::result(staged, begin));
 }
 
-// The carry of a run of tiles. The tiles of a group are joined one after another, and so are the groups. Groups are
-// counted from the first tile of the whole input, so that no result depends on the division of values into batches.
+// The joined carry of consecutive tiles. The tiles of a group are joined one after another, and then groups are joined
+// one after another. Groups are counted from the first tile of the whole input, so that no result depends on the
+// division of values into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
   State whole, part;        // states of the finished groups, and of the current group,
@@ -36,9 +39,8 @@ template <class Op> struct Carried {
   }
 };
 
-// The spine: for each tile, joins the carries of earlier tiles to the first segment that ends in the tile. Carry n
-// belongs to tile n - 1, and carry 0 is the part before the first tile; index `tiles` receives the part after the last
-// tile.
+// The computation of the spine for one column of values. Carry n belongs to tile n - 1, and carry 0 is the state before
+// the first tile. Index `tiles` receives the state after the last tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
   const SegmentRun& job;
@@ -56,7 +58,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return nothing;
   }
 
-  // Joins the tiles from .. to - 1 of one group to the part before them.
+  // Joins the tiles `from` .. `to` - 1 of one group to the state of the earlier tiles of this group.
   __device__ __forceinline__ State group_part(const Carried<Op>& run, int from, int to) const {
     State s = run.has_part ? Op::combine(run.part, carry(from)) : carry(from);
     KERNOPS_UNROLL_BY(8)
@@ -74,7 +76,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return run;
   }
 
-  // Joins a long run of tiles with all threads of the block, one thread per group.
+  // Joins many consecutive tiles with all threads of the block, one thread per group.
   __device__ __forceinline__ Carried<Op> joined_by_all(int from, int to) const {
     __shared__ State parts[threads];
     Carried<Op> run = before(from);

@@ -1,4 +1,4 @@
-// The threads that compute the results of a segment together.
+// Teams of threads. A team computes the results of one segment.
 #pragma once
 #include <kernops/cuda/segments/sort_keys.cuh>
 
@@ -7,12 +7,12 @@ inline namespace KERNOPS_ISA {
 
 template <class N> __device__ __forceinline__ N from_lane(N x, int by) { return __shfl_xor_sync(all_lanes, x, by); }
 
-// The threads that share a segment: one thread, a warp, or a block.
+// A team of one thread, a warp, or a block.
 template <int threads> struct Team {
   static constexpr int across = threads < 32 ? threads : 32;
   static __device__ __forceinline__ int rank() { return threads == 1 ? 0 : threadIdx.x % threads; }
   static constexpr __device__ __forceinline__ int size() { return threads; }
-  // Joins the values of all threads, in any order. Returns whether this thread should use the joined value.
+  // Joins the values of all threads, in any order. Returns true in the thread that may use the joined value.
   template <class N, class Join> static __device__ __forceinline__ bool joined(N& mine, const N&, Join join) {
     KERNOPS_UNROLL
     for (int by = 1; by < across; by *= 2) mine = join(mine, from_lane(mine, by));
@@ -29,7 +29,7 @@ template <int threads> struct Team {
   static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 
-// All threads of a column of the grid, which share a long segment.
+// The team of a long segment: all threads of the blocks with the same blockIdx.x.
 struct Blocks {
   unsigned* finished;
   void* partials;
@@ -41,7 +41,8 @@ struct Blocks {
   static __device__ __forceinline__ int size() { return gridDim.y * sort_threads; }
   static __device__ __forceinline__ bool leads() { return blockIdx.y == 0 && threadIdx.x < 32; }
 
-  // Joins the values of all blocks in the block that finishes last. Joining `nothing` leaves a value unchanged.
+  // Joins the values of all blocks. The block that finishes last obtains the joined value. `nothing` is the neutral
+  // element of `join`.
   template <class N, class Join> __device__ __forceinline__ bool joined(N& mine, const N& nothing, Join join) const {
     static_assert(sizeof(N) <= partial_bytes, "a block has this memory");
     Team<sort_threads>::joined(mine, nothing, join);
@@ -60,7 +61,7 @@ struct Blocks {
   }
 
  private:
-  // Reads through the L2 cache, because other blocks do not update the L1 cache of this one.
+  // Reads through the L2 cache, because writes of other blocks do not update the L1 cache of this block.
   template <class N> __device__ __forceinline__ N stored(unsigned n) const {
     union Words {
       unsigned words[sizeof(N) / 4];

@@ -1,5 +1,5 @@
-// Terms of segments: values that are not contiguous or have partners. Values may be in any order, have weights, or be
-// multiplied by the vector entries that a sparse matrix selects.
+// Terms of segments: numbers that are computed from values which are not contiguous, or from a value and its partner. A
+// partner is a weight, or a vector entry that a sparse matrix selects. Values may be in any order.
 #pragma once
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
@@ -10,16 +10,16 @@ inline namespace KERNOPS_ISA {
 
 enum class Where { in_order, ordered, shifted };
 
-// The number of segments that end before the warp's values, which begin at `first`.
+// Returns the number of segments that end before the warp's values. The first of these values has the position `first`.
 __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, int first) {
   int before = 0;
   for (int n = lane_id(); n < (first - tile) / 32; n += 32) before += __popc(plan.ends[tile / 32 + n]);
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// Calls f(k, m, at, row) for each existing value of the warp: value k of this lane has the number m, the position `at`
-// and, if `rows` is true, the segment `row`. A lane has groups of `quad` neighbouring values; the lanes of a warp have
-// neighbouring groups.
+// Calls f(k, m, at, row) for each value of this lane: value k has the number m, the position `at` in x and, if `rows`
+// is true, the segment `row`. A lane has groups of `quad` neighbouring values; the lanes of a warp have neighbouring
+// groups.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;
@@ -60,7 +60,7 @@ template <class W> __device__ __forceinline__ W partner_at(const SegmentRun& job
   const long long by = job.through ? (long long)job.through[at] - 1 : at;
   return static_cast<const W*>(job.partner)[by * job.partner_row + column * job.partner_column];
 }
-// Loads the partners of the values at(0), at(1), ..
+// Loads the partners of VT values, whose positions are at(0), at(1), ..
 template <class W, class T, int VT, class At>
 __device__ __forceinline__ void partners(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   const W* const y = static_cast<const W*>(job.partner) + column * job.partner_column;
@@ -83,14 +83,15 @@ struct Given {
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane. The
-// loads of these values are independent, so that many loads are in flight at a time.
+// Computes the terms of the VT values of a lane, whose positions are at(0), at(1), .. The loads of these values are
+// independent, so that many loads are in flight at a time. Each kind of term (Kind) has a function terms() for this
+// purpose.
 template <class Kind, class T, int VT, class At>
 __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);
 }
 
-// Terms of one value, with or without the user's values of its segment.
+// A term of one value. If `given` is true, the term also depends on the numbers that the user gave for the segment.
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -107,7 +108,7 @@ template <class V, class T, class Term, bool given = false> struct Mapped {
   }
 };
 
-// Terms of a value and its partner.
+// A term of a value and its partner.
 template <class V, class W, class T, class Term, bool given = false> struct Paired {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -126,7 +127,7 @@ template <class V, class W, class T, class Term, bool given = false> struct Pair
   }
 };
 
-// The partner alone, without a value.
+// A term that consists of the partner only, without a value.
 template <class W, class T> struct PartnerAlone {
   using Value = T;
   static constexpr int quad = 16 / sizeof(W);

@@ -1,8 +1,8 @@
-// Sources of the values of segments. A warp takes 32 * VT neighbouring values: it loads them coalesced and transposes
-// them in shared memory, so that each lane has VT contiguous values.
+// Sources of the values of segments. A warp processes 32 * VT neighbouring values. Adjacent lanes load adjacent values.
+// Then the warp transposes the values in shared memory, so that each lane has VT contiguous values.
 //
 // A source has a struct Fetch<VT>:
-//   load(job, column, tile, first)   loads the values from `first` on, of the tile that begins at `tile`, into v
+//   load(job, column, tile, first)   loads the values from position `first` on into v; the tile begins at `tile`
 //   arrange(room)                    reorders v; position(k) is then the index of v[k]
 //   turn(room)                       transposes v; lane * VT + k is then the index of v[k]
 #pragma once
@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The exclusive prefix sum over the lanes of the warp.
+// Returns the exclusive prefix sum over the lanes of the warp.
 template <class N> __device__ __forceinline__ N sum_below(N mine) {
   N sum = mine;
   KERNOPS_UNROLL
@@ -27,17 +27,17 @@ template <class N> __device__ __forceinline__ N sum_below(N mine) {
 
 __device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) { return plan.ends[n / 32] >> n % 32 & 1; }
 
-// The position of a segment's result, counted from the first result of the plan or, if the job has rows, of the whole
-// input.
+// Returns the position of a segment's result. Positions count from the first result of the plan or, if the job has
+// `rows`, from the first result of the whole input.
 __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
   return job.rows ? job.rows[row] : row;
 }
 
-// Converts a number of R to T; the lowest whole number is NA.
+// Converts a number of R to T. The smallest integer is NA, and becomes NaN.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
 
-// Values that are contiguous in memory: loads of 16 bytes each, adjacent across the warp.
+// Values that are contiguous in memory. Each lane loads 16 bytes at a time, and adjacent lanes load adjacent 16 bytes.
 template <class T> struct Contiguous {
   using Value = T;
   static constexpr int quad = 16 / sizeof(T);
@@ -54,7 +54,7 @@ template <class T> struct Contiguous {
           const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
           KERNOPS_EACH(e, quad) v[k + e] = some.v[e];
         }
-      } else {  // beyond the last value, an arbitrary value is loaded: no segment ends there
+      } else {  // after the last value, an arbitrary value is loaded, because no segment ends there
         KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }
