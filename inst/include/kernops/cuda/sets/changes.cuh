@@ -1,4 +1,5 @@
-// The derivative of the last row u of L^-1 with respect to the covariance of a set, as in cpu/sets/changes.h.
+// The derivative of the last row u of L^-1 with respect to the covariance of a set (a point and its neighbours), as in
+// cpu/sets/changes.h. L is the Cholesky factor of the covariance matrix.
 #pragma once
 #include <kernops/cuda/sets/set.cuh>
 
@@ -19,8 +20,9 @@ template <class T, class Covariance, class Slopes> class DeviceSetChanges {
       if (threadIdx.x == 0) Slopes::run_once(job.theta, *reinterpret_cast<typename Slopes::Once*>(once()));
   }
 
-  // Row row(p) of the matrix holds L^-1 dK u for parameter p; solve() computes these rows. Before solve(), u is the
-  // contrast of the set (SetMatrix::contrast()); solve() replaces u by the last row of L^-1.
+  // Row row(p) of the matrix holds L^-1 dK u for parameter p; solve() computes these rows. dK is the derivative of the
+  // covariance matrix. Before the call of solve(), u must be the contrast of the set (SetMatrix::contrast()); solve()
+  // replaces u by the last row of L^-1.
   __device__ int row(int p) const { return set_.matrix.size + job_.columns + p; }
   __device__ void solve() const {
     put();

@@ -1,5 +1,5 @@
-// The Cholesky factor of a small matrix in shared memory, computed by a block: one thread per row, four columns at a
-// time. If the matrix does not fit, its first panels are in device memory.
+// The Cholesky factor of a small matrix in shared memory, which a block computes with one thread per row and four
+// columns (a panel) at a time. If the matrix does not fit into shared memory, the first panels are in device memory.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/cuda/values.cuh>
@@ -29,7 +29,7 @@ KERNOPS_FN void load_four(const float* from, float (&x)[4]) {
 template <class T> struct SetCorner {
   T at[4][4];
 
-  // Factors the block; the entries of the factor become NaN if there is no factor.
+  // Factors the diagonal block. The entries of the factor become NaN if the block is not positive definite.
   KERNOPS_FN void factor() {
     KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
@@ -39,14 +39,14 @@ template <class T> struct SetCorner {
       }
     }
   }
-  // Replaces x, four entries of a row of X, by the entries of X L'^-1.
+  // Replaces x, four entries of a row of a matrix X, by the entries of X L'^-1.
   KERNOPS_FN void divide(T (&x)[4]) const {
     KERNOPS_EACH(c, 4) {
       KERNOPS_EACH(k, c) x[c] = fma(-at[c][k], x[k], x[c]);
       x[c] *= at[c][c];
     }
   }
-  // Replaces x, four entries of a row of X, by the entries of X L^-1.
+  // Replaces x, four entries of a row of a matrix X, by the entries of X L^-1.
   KERNOPS_FN void divide_transposed(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 3; c >= 0; --c) {
@@ -57,10 +57,10 @@ template <class T> struct SetCorner {
   }
 };
 
-// The lower triangle of `size` columns, a multiple of 4, with rows of right-hand sides below it. Panel j holds columns
-// 4j .. 4j + 3 from row 4j on, column by column. All columns begin at multiples of 16 bytes, so that a thread reads 16
-// bytes at once. For doubles, half the number of rows is odd, so that threads that read one row of several columns have
-// no bank conflicts.
+// The layout of the lower triangle of a matrix, and of the rows of right-hand sides below the triangle. The number of
+// columns, `size`, is a multiple of 4. Panel j contains columns 4j .. 4j + 3 from row 4j on, column by column. All
+// columns begin at multiples of 16 bytes, so that a thread reads 16 bytes at once. For doubles, half the number of rows
+// is odd: threads that read the same row of different columns then have no bank conflicts.
 template <class T, bool split> struct SetPanels {
   T* near;
   KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>&, int, int) : near(shared) {}
@@ -81,7 +81,7 @@ template <class T, bool split> struct SetMatrix {
   SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // of a virtual row 0
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // as if the panel had a row 0
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
@@ -91,7 +91,7 @@ template <class T, bool split> struct SetMatrix {
   KERNOPS_FN void store(int j, int a, const T (&x)[4]) const {
     KERNOPS_EACH(c, 4) panel(j)[c * height(j) + a] = x[c];
   }
-  // Loads rows 4j .. 4j + 3 of a column of an earlier panel.
+  // Loads rows 4j .. 4j + 3 of a column that belongs to an earlier panel than j.
   KERNOPS_FN static void load_rows(const T* column, int j, T (&x)[4]) { load_four(column + 4 * j, x); }
   KERNOPS_FN SetCorner<T> corner(int j) const {
     SetCorner<T> some;
@@ -108,7 +108,7 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // Computes panel j of row a minus the contributions of earlier panels.
+  // Computes the four entries of row a in panel j, minus the contributions of earlier panels.
   KERNOPS_FN void reduced(int j, int a, T (&x)[4]) const {
     load(j, a, x);
     for (int i = 0; i < j; ++i) {
@@ -122,9 +122,9 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // Replaces K by L, and X by X L'^-1, where X consists of the rows of right-hand sides before row `end`. The first
-  // thread writes a diagonal block after all threads have read this block, and no thread reads the block again before
-  // the next barrier.
+  // Replaces the matrix K by L, and X by X L'^-1, where X consists of the rows of right-hand sides before row `end`.
+  // The first thread writes a diagonal block after all threads have read this block. Other threads read the block again
+  // only after the next barrier.
   __device__ void factor(int end) const {
     T x[4];
     for (int j = 0; 4 * j < size; ++j) {
@@ -139,16 +139,17 @@ template <class T, bool split> struct SetMatrix {
     __syncthreads();
   }
 
-  // Replaces only the right-hand sides in rows begin .. end - 1, after factor() has computed L. Threads work
-  // independently of each other.
+  // Replaces the right-hand sides in rows `begin` .. `end` - 1 like factor(), which must have computed L. Threads need
+  // no barrier.
   __device__ void solve(int begin, int end) const {
     T x[4];
     for (int a = begin + threadIdx.x; a < end; a += blockDim.x)
       for (int j = 0; 4 * j < size; ++j) reduced(j, a, x), corner(j).divide(x), store(j, a, x);
   }
 
-  // Computes the last row of L^-1 divided by the last entry of this row: 1 for the point of the set and, for each
-  // neighbour, minus its weight in the conditional mean of the point.
+  // Computes the contrast u of the set: the last row of L^-1, divided by the last entry of this row. The entry of u for
+  // the point of the set is 1. The entry for a neighbour is minus the weight of the neighbour in the conditional mean
+  // of the point.
   __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
     solve_transposed(u);

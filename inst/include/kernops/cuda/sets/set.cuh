@@ -1,5 +1,5 @@
-// Processes one set at a time: the threads of a block factor the covariance of the set. All results are computed from
-// the factor.
+// Processes one set (a point and its neighbours) at a time. The threads of a block factor the covariance matrix of the
+// set; all results are computed from the Cholesky factor.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/sets/matrix.cuh>
@@ -15,7 +15,8 @@ template <class T, class Covariance> class DeviceSet {
     if (threadIdx.x == 0) Covariance::run_once(job.theta, *reinterpret_cast<typename Covariance::Once*>(once()));
   }
 
-  // Computes K = L L' of a set; the rows after those of L become L^-1 times the values of the set.
+  // Computes the factor L of the covariance matrix K = L L' of a set. The rows below L become L^-1 times the values of
+  // the set.
   __device__ void take(long long set) {
     find_members(set);
     const int size = set_columns(members.count());
@@ -27,7 +28,7 @@ template <class T, class Covariance> class DeviceSet {
     matrix.factor(size + job_.columns);
   }
 
-  int pad = 0;  // number of rows of a unit matrix that precede the rows of the points
+  int pad = 0;  // number of padding rows (of a unit matrix) before the rows of the points
   SetMembers members{};
   SetMatrix<T, Covariance::split> matrix;
 
@@ -38,7 +39,7 @@ template <class T, class Covariance> class DeviceSet {
     const int* numbers = job_.neighbours + set * job_.stride;
     int* kept = reinterpret_cast<int*>(memory_ + job_.memory.members);
     int known = 0;
-    __syncthreads();  // all threads have finished the previous set
+    __syncthreads();  // waits until all threads have finished the previous set
     for (int first = 0; first < job_.m; first += blockDim.x) {
       const int k = first + threadIdx.x, number = k < job_.m ? numbers[k] : 0;
       if (number > 0) kept[k] = number - 1;

@@ -1,4 +1,4 @@
-// Sums over sets of a likelihood and its derivatives, as in cpu/sets/sums.h.
+// Sums of a likelihood and its derivatives over sets (a set is a point and its neighbours), as in cpu/sets/sums.h.
 #pragma once
 #include <kernops/cuda/sets/weights.cuh>
 
@@ -44,7 +44,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
  private:
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
-  // The result of half_last() for row p of the slopes and a row of the values or of the slopes.
+  // The result of half_last() for row p of the slopes (derivatives) and a row of the values or of the slopes.
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {
@@ -85,8 +85,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
   const DeviceSetChanges<T, Covariance, Slopes> changes_;
 };
 
-// Adds up the parts of all blocks for each sum, in an order that depends only on the number of blocks; one block per
-// sum.
+// For each sum, adds the parts of all blocks in an order that depends only on the number of blocks; one block per sum.
 template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
   __shared__ double sums[set_total_threads];
   const double* parts = job.parts + (long long)blockIdx.x * job.blocks;

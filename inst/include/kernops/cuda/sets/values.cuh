@@ -1,7 +1,7 @@
-// The points of a set, and the values of a formula for all their pairs.
+// The points of a set (a point and its neighbours), and the values of a formula for all pairs of these points.
 //
-// A formula F is generated text. F has functions that compute the values of each level (once, for a point as a row, for
-// a point as a column, for a pair), and constants for the number of entries that each level stores.
+// A formula F is generated text. F has functions that compute values once, for a point as a row, for a point as a
+// column, and for a pair (the four levels). F also has a constant for the number of entries of each level.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/state.h>
@@ -10,7 +10,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Generated text stores results by keep(), which writes the entries of `place` from `offset` on.
+// Generated text calls keep() to store results in the entries of `place` from `offset` on.
 template <int offset, class T, int size, int N> KERNOPS_FN void keep(const Vec<T, size>& some, Vec<T, N>& place) {
   KERNOPS_EACH_FEW(k, size) place.v[offset + k] = some.v[k];
 }
@@ -18,7 +18,8 @@ template <int offset, int size, class T, int N> KERNOPS_FN void load(const T* fr
   KERNOPS_EACH_FEW(k, size) place.v[offset + k] = from[k * step];
 }
 
-// The points of a set in the order of its matrix: the neighbours, the nearest one last, then the point itself.
+// The points of a set in the order of the rows of its matrix: first the neighbours, from the farthest to the nearest,
+// and then the point itself.
 struct SetMembers {
   const int* neighbours;  // counted from 0
   int known;              // number of neighbours
@@ -27,10 +28,10 @@ struct SetMembers {
   KERNOPS_FN long long operator[](int a) const { return a == known ? own : neighbours[known - 1 - a]; }
 };
 
-// Calls take(a, b, values) once for each pair of points: the points are arranged in a circle, and the thread that owns
-// row a visits the points after a, half the way round, so that all threads do equal work. A covariance is symmetric, so
-// either point may be the row. If `in_turn`, barriers ensure that no two threads visit the same b at the same time.
-// Calls end(a) when row a is finished, and then synchronises the block.
+// Calls take(a, b, values) once for each pair of points a and b. The points are arranged in a circle, and the thread of
+// row a visits the points in the half circle after a, so that all threads do equal work. A covariance is symmetric, so
+// either point of a pair may be the row. If `in_turn` is true, barriers ensure that two threads never visit the same
+// point b at the same time. After the last pair of row a, end(a) is called, and then the block is synchronised.
 template <class F, bool in_turn, class T, class Take, class End>
 __device__ void each_pair(const DeviceSetJob<T>& job, const SetMembers& members, const T* once, T* columns,
                           const Take& take, const End& end) {

@@ -1,5 +1,5 @@
-// Conditional means (as weights) and standard deviations of points given their neighbours, and their derivatives;
-// cpu/sets/weights.h has the formulas.
+// Computes the weights of the neighbours in the conditional mean of each point, the conditional standard deviation of
+// the point, and the derivatives of both; cpu/sets/weights.h has the formulas.
 #pragma once
 #include <kernops/cuda/sets/changes.cuh>
 

@@ -1,12 +1,12 @@
-// Distances and inner products of long vectors, one tile of pairs at a time.
+// Distances and inner products of long vectors (contractions), which are computed for one tile of pairs at a time.
 //
 // The generated text has a struct for each contraction:
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
-//   entry(x, y, z, o)    one term, from one entry of each vector and the values shared by all pairs
+//   entry(x, y, z, o)    one term, from one entry of each vector and from the uniform values o
 //   Atom                 the kind of multiplication: Plain, Doubles, Floats, Halves, Warpgroups
 //   scaled               true if put_scaled() has written the vectors
-//   summed               true if a weighted sum adds the vectors of the columns
+//   summed               true if a weighted sum also reads the vectors of the columns
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
@@ -15,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Computes contractions with tensor cores; if a sum of the tile is not finite, contracts the tile again term by term.
+// Computes contractions with tensor cores; if a sum of the tile is not finite, computes the tile again term by term.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;
@@ -59,7 +59,7 @@ template <class T, class L, int count> struct PairValues {
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // Returns the values of `some` groups of 2 columns of the thread, from group n on.
+  // Returns the values for some columns of the thread: for `some` groups of 2 columns, from group n on.
   template <int some> __device__ __forceinline__ auto part(int n) const {
     PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
@@ -67,7 +67,8 @@ template <class T, class L, int count> struct PairValues {
         KERNOPS_EACH(e, 2 * some) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
-  // Writes the value of contraction i for a column and a row to (i * columns + column) * stride + row of shared memory.
+  // Writes the values to shared memory. The value of contraction i for a column and a row has the position (i * columns
+  // + column) * stride + row.
   __device__ __forceinline__ void put(T* values) const {
     using Tile = PairTile<T, L>;
     using Own = OwnPairs<L>;
@@ -106,13 +107,14 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   Contract first;
   Others others;
 
-  // If there are several contractions, run() loads the rows of each contraction just before their use, because
-  // registers hold the rows of one contraction only.
+  // Loads the rows if there is a single contraction. If there are several contractions, run() loads the rows of each
+  // contraction just before their use, because registers can hold the rows of only one contraction.
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
     if (count == 1) first.begin(at, rows);
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
-  // The first stage of the first contraction is in `now`, visible to all threads.
+  // Before the call, the first stage (some chunks of the columns) of the first contraction must be in `now`, and
+  // visible to all threads.
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*& next, Send send_next) {
@@ -135,7 +137,7 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   }
 };
 
-// A contraction whose sums for a tile are stored in shared memory.
+// A contraction whose values for a tile are stored in shared memory.
 template <class T, class L> struct InShared {
   const T* values;
   template <int some> __device__ __forceinline__ auto part(int n) const {
@@ -151,7 +153,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// A contraction whose sums for a tile are not stored: part() computes the sums that it returns.
+// A contraction whose values for a tile are not stored: part() computes the values that it returns.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

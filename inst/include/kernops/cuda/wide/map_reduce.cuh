@@ -1,16 +1,16 @@
 // The tiled map-reduce for long vectors. First, all threads compute the contractions of a tile of pairs together
-// (cuda/wide/contraction.cuh). Then each thread evaluates and reduces the pairs of its accumulators, 4 rows x 2 C
-// columns. If this requires too many registers, each thread instead processes one row along the tile's columns, as in
-// cuda/map_reduce.cuh, and reads the contractions from shared memory. Vectors that only contractions read never occupy
-// a thread's registers as a whole.
+// (cuda/wide/contraction.cuh). Then each thread evaluates and reduces the pairs whose contractions are in its
+// registers: 4 rows x 2 C columns. If this evaluation requires too many registers, a thread instead processes one row
+// and all columns of the tile, as in cuda/map_reduce.cuh, and reads the contractions from shared memory. If only
+// contractions read a vector, a thread never holds the whole vector in registers.
 #pragma once
 #include <kernops/cuda/wide/tiles.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Evaluates some pairs of a thread together. If one of their sines or cosines has a large argument, all of these pairs
-// are evaluated again in a separate branch.
+// Evaluates some pairs of a thread together. If a sine or cosine of these pairs has a large argument, all of these
+// pairs are evaluated again in a separate branch.
 template <class Pairs, int rows, int columns> struct TurningPairs {
   typename Pairs::F f[rows][columns][1];
   typename Pairs::W w[rows][columns][1];
@@ -45,8 +45,9 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
   }
 };
 
-// Evaluates the pairs of a thread, a few columns at a time, and calls take(r, n, f, w, count) for each group of pairs:
-// row r of the thread with its columns from number n on, of which the first `count` exist.
+// Evaluates the pairs of a thread, a few columns at a time, and calls take(r, n, f, w, count) for each group of pairs.
+// A group has row r of the thread, and columns of the thread from number n on. Only the first `count` of these columns
+// exist.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {
@@ -98,8 +99,8 @@ template <class Formula, class L, bool in_place = Formula::in_place> struct OwnR
   }
 };
 
-// Evaluates the pairs of a thread's row with the columns of a tile, and calls take(f, w, first column, count) for each
-// group of pairs.
+// Evaluates the pairs of a thread's row and the columns of a tile. Calls take(f, w, first column, count) for each group
+// of pairs.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Take>
 __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                          T* shared, Take take) {
@@ -127,7 +128,7 @@ template <class Formula, class L> KERNOPS_FN constexpr int room_for_values() {
   return (count > 0 ? count : 1) * PairTile<typename Formula::T, L>::columns * PairTile<typename Formula::T, L>::stride;
 }
 
-// Joins the state of a thread with those of its neighbours, in a fixed order.
+// Joins the state of a thread with the states of its neighbours, in a fixed order.
 template <class Row> __device__ __forceinline__ void join_neighbours(Row& state, int neighbours) {
   for (int step = 1; step < neighbours; step *= 2) {
     union {
@@ -140,8 +141,8 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
   }
 }
 
-// Evaluates the pairs of a thread in a tile, and calls take(r, first column within the tile, f, w, count) for each
-// group of pairs.
+// Evaluates the pairs of a thread in a tile by own_pairs() or pass_row(). Calls take(r, first column within the tile,
+// f, w, count) for each group of pairs.
 template <bool in_place, class Pairs, class L, int group, class T, class O, class X, class Values, class Kept,
           class Take>
 __device__ __forceinline__ void each_pair(const TilePlace<T>& at, const O& o, const X& x, const Values& values,

@@ -1,14 +1,14 @@
 // The k nearest columns of each row, or the columns with the smallest inner products. Tensor cores compute lower bounds
-// (cuda/wide/nearest_points.cuh), and each row lists the columns with the smallest bounds. Exact distances are computed
-// for listed columns whose lower bounds do not exceed the limit, an upper bound of the k-th smallest distance. If all
-// bounds of a full list are within the limit, the list may lack near columns: the host then tries bounds of more bits,
-// and finally other kernels.
+// of the distances (cuda/wide/nearest_points.cuh), and each row keeps a list of the columns with the smallest bounds.
+// The limit of a row is an upper bound of its k-th smallest distance. Exact distances are computed for listed columns
+// whose lower bounds do not exceed the limit. If no bound of a full list exceeds the limit, the list may lack near
+// columns. In this case, the host tries bounds with more bits, and finally other kernels.
 //
 // The generated text has a struct of constants:
 //   size, k, listed          entries of the vectors, columns of the result, columns of a list
-//   parts                    numbers of 16 bits that represent one number
+//   parts                    number of 16-bit numbers that represent one number
 //   row, column              offsets of the vectors in their items
-//   product                  0: the squared distance is minimised; 1 or -1: this sign times the inner product
+//   product                  0: minimise the squared distance; 1 or -1: minimise the inner product times this sign
 //   root, negated            true if results are roots of distances, or have the opposite sign
 //   values, positions        the kind of results
 #pragma once
@@ -19,11 +19,13 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Compares a block's tile of rows, 32 for each of 4 warps, with the columns of a split, tile by tile.
+// The computation of a block: compares a tile of rows (32 rows for each of 4 warps) with the columns of a split (a part
+// of the columns), one tile of columns after another.
 template <class Nearest> struct NearestTiles {
   using Bounds = BoundsOf<Nearest>;
   static constexpr int threads = 128, chunks = Bounds::chunks, chunk = nearest_tile * 16;
-  // Registers hold the rows if rows have few chunks; otherwise registers hold the sums of all columns of a tile.
+  // If vectors have few chunks of 64 bytes, registers hold the vectors of the rows. If vectors have many chunks,
+  // registers hold the sums of all columns of a tile.
   static constexpr bool whole = chunks <= 2;
   static constexpr int groups = whole ? 2 : nearest_tile / 8, at_once = whole ? chunks : 1;
   using Products = NearestProducts<Nearest::size, Nearest::parts, groups>;
@@ -47,8 +49,8 @@ template <class Nearest> struct NearestTiles {
         step(job.stride % tiles),
         lists(job, shared.lists) {}
   static __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; }
-  // Successive tiles are far apart, because every column would join the list of a row if successive columns came nearer
-  // and nearer to this row.
+  // Successive tiles are far apart. If the order of the columns brought each column nearer to a row than the previous
+  // column, every column would join the list of this row.
   __device__ __forceinline__ int tile_after(int tile) const {
     const int next = tile + step;
     return next < tiles ? next : next - tiles;
@@ -61,8 +63,8 @@ template <class Nearest> struct NearestTiles {
       send(to + unit_of_column<nearest_tile>(0, p, u) * 4,
            points.halves + ((first + p) * (long long)chunks + c) * 16 + u * 4, 16);
   }
-  // Loads chunks of a tile of columns from chunk c on, and the same chunks of the rows unless the rows stay in
-  // registers.
+  // Loads chunks of a tile of columns, from chunk c on. Also loads the same chunks of the rows if registers do not hold
+  // the rows.
   __device__ __forceinline__ void send_columns(int turn, int tile, int c) const {
     if (turn >= tiles) return;
     const int first = first_column + tile * nearest_tile, to = (turn * (chunks / at_once) + c) % 2;
@@ -71,7 +73,7 @@ template <class Nearest> struct NearestTiles {
     if (c == 0 && threadIdx.x < nearest_tile / 2)
       send(shared.bounds[turn % 2] + 4 * threadIdx.x, job.columns.bounds + 2 * first + 4 * threadIdx.x, 16);
   }
-  // Loads the rows into registers, through the memory that the columns will occupy.
+  // Loads the rows into registers, through shared memory that later holds columns.
   __device__ __forceinline__ void take_rows() {
     KERNOPS_EACH(k, at_once) send_chunk(shared.columns[0] + k * chunk, job.rows, lists.first_row, k);
     wait_for_sent();

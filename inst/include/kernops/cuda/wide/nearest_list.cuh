@@ -9,8 +9,8 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// Each lane holds a column and its `number`, a distance or a bound. The column with the smallest number is the nearest;
-// among columns with equal numbers, the first one.
+// The column that a lane holds, with its `number`, which is a distance or a bound. The column with the smallest number
+// is the nearest column. If numbers are equal, the column with the smaller index is nearer.
 template <class T> struct OfLane {
   T number;
   int column;
@@ -22,12 +22,13 @@ template <class T> struct OfLane {
   __device__ __forceinline__ OfLane of(int lane) const {
     return {__shfl_sync(~0u, number, lane), __shfl_sync(~0u, column, lane)};
   }
-  // Keeps the nearer, or the farther, of this lane's column and another lane's column.
+  // Compares this lane's column with another lane's column, and keeps the nearer (if `nearer`) or the farther column.
   __device__ __forceinline__ void exchange(int lane, bool nearer) {
     const OfLane other = of(lane);
     if ((other < *this) == nearer) *this = other;
   }
-  // Sorts the lanes' columns, nearest first: from any order, or from a bitonic sequence.
+  // sort() sorts the columns of all lanes by a bitonic network, nearest first. sort_parts(32) does the same for a
+  // bitonic sequence.
   __device__ __forceinline__ void sort() {
     KERNOPS_UNROLL_BY(1)
     for (int length = 2; length <= 32; length *= 2) sort_parts(length);
@@ -40,7 +41,7 @@ template <class T> struct OfLane {
   }
 };
 
-// The list of the nearest columns so far; lane l of a warp holds entries l + 32 n of the list.
+// The list of the nearest columns so far; lane l of a warp holds the entries l + 32 n of the list, for n = 0, 1, ...
 template <class T, int listed> struct NearestOfWarp {
   static constexpr int parts = listed / 32;
   OfLane<T> part[parts];
@@ -60,8 +61,9 @@ template <class T, int listed> struct NearestOfWarp {
       if (n / 32 == p) found = __shfl_sync(~0u, part[p].number, n % 32);
     return found;
   }
-  // Adds one new column per lane to the list. The nearest 32 among the new columns and the first part of the list
-  // become the first part; the other 32 are then merged with the next part in the same way.
+  // Adds one new column per lane to the list. The list consists of sorted parts of 32 columns. The nearest 32 of the
+  // new columns and the first part become the first part; the remaining 32 columns are merged with the next part in the
+  // same way.
   __device__ __forceinline__ void join(OfLane<T> some) {
     some.sort();
     join_sorted(some);

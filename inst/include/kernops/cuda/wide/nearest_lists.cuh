@@ -1,5 +1,5 @@
-// Candidate columns for the rows of a warp: columns with small bounds are buffered, and join the list of their row when
-// the buffer is full.
+// The lists of candidate columns for the rows of a warp. A column with a small lower bound of its distance first joins
+// a buffer of its row. When the buffer is full, its columns join the list of the row.
 #pragma once
 #include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/cuda/wide/nearest_points.cuh>
@@ -14,8 +14,8 @@ template <class Nearest> struct ListsOfWarp {
   using List = NearestOfWarp<float, Nearest::listed>;
   static constexpr int waiting = nearest_waiting;
 
-  // For each row: the limit that a bound must not exceed, the squared length of the row, and the number of buffered
-  // columns.
+  // For each row: the limit that the bound of a candidate must not exceed, the squared length of the row's vector, and
+  // the number of buffered columns.
   struct Shared {
     float limits[nearest_tile], squares[nearest_tile];
     int waiting[nearest_tile];
@@ -34,7 +34,7 @@ template <class Nearest> struct ListsOfWarp {
     shared.limits[row] = first_row + row < job.rows.count ? infinity<float>() : -infinity<float>();
     read_limits();
   }
-  // The list of a row, with space for buffered columns.
+  // Returns the list of a row, which is followed by the buffer.
   __device__ __forceinline__ Neighbour* list(int row) const {
     return job.lists + ((first_row + row) * (long long)job.splits + blockIdx.y) * (Nearest::listed + waiting);
   }
@@ -42,8 +42,8 @@ template <class Nearest> struct ListsOfWarp {
     __syncwarp();
     KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
-  // Returns the smallest limit of a row over all splits. Callers read this limit early, to hide the latency of the
-  // load.
+  // Returns the smallest limit of a row over all splits of the columns. Callers read this limit long before its use,
+  // which hides the latency of the load.
   __device__ __forceinline__ unsigned limit_of_all() const {
     return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
   }
@@ -54,7 +54,8 @@ template <class Nearest> struct ListsOfWarp {
     read_limits();
   }
 
-  // Buffers the columns with small bounds. The buffer of a row always has space for the columns of one group.
+  // Adds the columns with small bounds to the buffers. The buffer of a row always has space for the 8 columns of one
+  // group.
   template <int groups, class Products>
   __device__ __forceinline__ void take(const Products& products, int first_column) {
     unsigned near = 0;
@@ -89,8 +90,8 @@ template <class Nearest> struct ListsOfWarp {
     list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
   }
 
-  // For each row with at least `least` buffered columns, merges these columns into the list of the row. At the end,
-  // `least` is 0, so that no column stays in a buffer.
+  // For each row with at least `least` buffered columns, merges these columns into the list of the row. After the last
+  // tile, `least` is 0, so that no column stays in a buffer.
   __device__ __forceinline__ void join(int least) {
     __syncwarp();
     const bool joins = shared.waiting[threadIdx.x] >= least;

@@ -1,14 +1,14 @@
 // Terms of the bounds of distances (cuda/wide/nearest.cuh): centred vectors as 16-bit numbers, which tensor cores
 // multiply, and the lengths of the vectors.
 //
-// All vectors are scaled so that the longest one has a length between 2^14 and 2^15. With the scaled lengths |x| and
-// |y|, a lower bound of half the squared distance of x and y is
+// All vectors are scaled by the same power of 2, so that the longest vector has a length between 2^14 and 2^15. With
+// the scaled lengths |x| and |y|, a lower bound of half the squared distance of x and y is
 //   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
-// A lower bound of -(x | y) is the same expression without 1/2; rows and columns then have separate scales, and the
-// vectors are not centred. The terms e |x|^2 + e |y|^2 cover the error of the inner product: the 16-bit numbers have 11
-// significant bits, or 22 if they are split into two parts; after each 16 products, tensor cores truncate bits below
-// 2^-23 of the largest number; sums over chunks are rounded. The terms s(x) and s(y) cover entries below 2^-14, whose
-// 16-bit numbers have fewer bits.
+// A lower bound of -(x | y) is the same expression without 1/2. For this bound, the vectors are not centred, and rows
+// and columns have separate scales. The terms e |x|^2 + e |y|^2 cover the error of the inner product: the 16-bit
+// numbers have 11 significant bits, or 22 significant bits if they are split into two parts. After each 16 products,
+// tensor cores truncate the bits below 2^-23 of the largest number. Sums over chunks (32 numbers) are rounded. The
+// terms s(x) and s(y) cover entries below 2^-14, whose 16-bit numbers have fewer bits.
 #pragma once
 #include <kernops/jobs/nearest.h>
 #include <kernops/cuda/wide/nearest_list.cuh>
@@ -26,7 +26,7 @@ template <int size, int parts, bool product> struct NearestBounds {
   template <class T> static __device__ __forceinline__ T slack(T squared) {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
-  // The term of a bound for a vector with this squared length.
+  // Returns the term of the bound for a vector with the squared length `squared`.
   static __device__ __forceinline__ double bound(double squared) {
     return ((product ? 0 : 0.5) - e) * squared - slack(squared);
   }
@@ -34,8 +34,9 @@ template <int size, int parts, bool product> struct NearestBounds {
     return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
   }
   // The limit of the bounds of a row: columns with larger bounds are not among the k nearest. `last` is the k-th
-  // smallest bound. The bounds and the limit omit the term of the row. The error of `last` grows with the length of its
-  // column; near columns are hardly longer than the row, which limits this error.
+  // smallest bound. The bounds and the limit omit the term of the row. The error of `last` grows with the length of the
+  // column's vector. Near columns have vectors that are hardly longer than the vector of the row, which limits this
+  // error.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {
@@ -48,23 +49,25 @@ template <int size, int parts, bool product> struct NearestBounds {
 };
 template <class Nearest> using BoundsOf = NearestBounds<Nearest::size, Nearest::parts, Nearest::product != 0>;
 
-// The squared length of the longest row or column; distances use the same value for rows and columns.
+// Returns the squared length of the longest vector of the rows or of the columns. For distances, the result is the
+// maximum of both.
 template <class Nearest> __device__ __forceinline__ double longest_squared(const NearestJob& job, bool of_rows) {
   const double rows = job.longest[0], columns = job.longest[1];
   return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
 }
-// The scale of rows or columns; 0 if the longest vector is too long or too short for bounds.
+// Returns the power of 2 that scales the vectors of rows or columns. Returns 0 if the longest vector is too long or too
+// short for bounds.
 template <class Nearest> __device__ __forceinline__ double nearest_scale(const NearestJob& job, bool of_rows) {
   const int exponent = (__double2hiint(sqrt(longest_squared<Nearest>(job, of_rows))) >> 20) - 1023;
   return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);
 }
-// The squared length of the longest column, in the scale of columns.
+// Returns the squared length of the longest vector of the columns, after scaling.
 template <class Nearest> __device__ __forceinline__ float longest_column(const NearestJob& job) {
   const double scale = nearest_scale<Nearest>(job, false);
   return float(longest_squared<Nearest>(job, false) * (scale * scale));
 }
 
-// Maps numbers to unsigned integers in the same order.
+// Maps floats to unsigned integers that have the same order.
 __device__ __forceinline__ unsigned bits_in_order(float x) {
   const unsigned bits = __float_as_uint(x);
   return bits >> 31 ? ~bits : bits | 0x80000000;
@@ -83,7 +86,7 @@ __device__ __forceinline__ double sum_of_warp(double x) {
   return x;
 }
 
-// The position of the vector of a row or of a column.
+// The two functions return the address of the vector of a row or of a column.
 template <class Formula, class Nearest>
 __device__ __forceinline__ const double* row_vector(const NearestJob& job, int row) {
   return job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;
@@ -141,7 +144,7 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
 }
 
 // Writes the 16-bit numbers of each point: one warp per point, one lane per unit of 8 numbers. A chunk consists of four
-// units of numbers or, if numbers have two parts, of two units of large parts and two units of small parts.
+// units. If each number is split into two parts, a chunk has two units of large parts and two units of small parts.
 template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
   using Bounds = BoundsOf<Nearest>;
   constexpr int units = 4 / Nearest::parts;

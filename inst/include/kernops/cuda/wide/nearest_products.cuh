@@ -10,7 +10,7 @@ inline namespace KERNOPS_ISA {
 __device__ __forceinline__ int row_of_thread(int r) { return threadIdx.x / 32 * 32 + 8 * r + threadIdx.x % 32 / 4; }
 
 #ifdef __CUDA_ARCH__
-// Two units of a chunk for 16 vectors, which are 16 rows or two groups of 8 columns.
+// Two units (of 16 bytes) of a chunk, for 16 vectors. These vectors belong to 16 rows or to two groups of 8 columns.
 struct UnitsOfVectors {
   unsigned of[2][2];
   template <bool by_groups> __device__ __forceinline__ void get(const float* chunk, int first, int u) {
@@ -22,7 +22,7 @@ struct UnitsOfVectors {
   }
 };
 
-// A chunk of a warp's rows, as fragments of tensor cores.
+// A chunk of the vectors of a warp's rows, as fragments of tensor cores.
 struct ChunkOfRows {
   UnitsOfVectors x[2][2];
   __device__ __forceinline__ void get(const float* chunk) {
@@ -31,7 +31,7 @@ struct ChunkOfRows {
   }
 };
 #else
-// The emulator's version on a CPU: a chunk of the thread's rows.
+// The version for the emulator on a CPU: a chunk of the vectors of the thread's rows.
 struct ChunkOfRows {
   float units[4][16];
   void get(const float* chunk) {
@@ -42,24 +42,24 @@ struct ChunkOfRows {
 };
 #endif
 
-// In each group of 8 columns, thread 4 i + j has columns 2 j and 2 j + 1. The sum of a pair starts from the term of its
-// column in the bound. If numbers have two parts and vectors have several chunks, each chunk is summed separately and
-// then added by ordinary additions, because tensor cores truncate bits.
+// The sums of a thread. In each group of 8 columns, thread 4 i + j has columns 2 j and 2 j + 1. The sum of a pair
+// starts with the column's term of the bound. If numbers have two parts and vectors have several chunks, tensor cores
+// sum each chunk separately, because they truncate bits. Ordinary additions then add the sums of the chunks.
 template <int size, int parts, int groups> struct NearestProducts {
   static constexpr bool apart = parts == 2 && size > 16;
   float sum[2][groups][4];
 
   static __device__ __forceinline__ int column(int n, int e) { return 8 * n + threadIdx.x % 4 * 2 + e; }
 
-  // Starts the sums with the terms of the columns; `of_columns` holds four numbers for each two columns: their terms,
-  // twice.
+  // Starts the sums with the terms of the columns; For each two columns, `of_columns` holds four numbers: the terms of
+  // both columns, stored twice.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
     KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));
       KERNOPS_EACH(e, 4) sum[0][n][e] = sum[1][n][e] = both.v[e];
     }
   }
-  // Copies the sums of a group to v; the sum of row r and column e becomes v[2 r + e].
+  // Copies the sums of a group to v. The sum of row r and column e of the thread becomes v[2 r + e].
   __device__ __forceinline__ void of_group(int group, float (&v)[8]) const {
     KERNOPS_EACH(n, groups) {
       if (n != group) continue;

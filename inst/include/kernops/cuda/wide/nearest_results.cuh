@@ -1,4 +1,4 @@
-// The nearest columns of a row, selected from its lists.
+// Selects the nearest columns of a row from the row's lists; each split of the columns has one list.
 #pragma once
 #include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/cuda/wide/nearest_points.cuh>
@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The nearest columns of one row; one warp per row.
+// Computes the nearest columns of one row, with one warp per row.
 template <class Formula, class Nearest> struct NearestOfRow {
   using List = NearestOfWarp<double, Nearest::listed>;
   static constexpr int k = Nearest::k, listed = Nearest::listed;
@@ -17,7 +17,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
   __device__ __forceinline__ const Neighbour* kept(int split) const {
     return job.lists + (row * (long long)job.splits + split) * (listed + nearest_waiting);
   }
-  // The limit of the bounds of the row: columns with larger bounds are not among the k nearest.
+  // Returns the limit of the bounds of the row. Columns with larger bounds are not among the k nearest columns.
   __device__ __forceinline__ float limit() const {
     NearestOfWarp<float, listed> all;
     all.clear();
@@ -28,7 +28,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
       }
     return BoundsOf<Nearest>::limit(all.at(k - 1), job.rows.bounds[row], longest_column<Nearest>(job));
   }
-  // The number to minimise: the squared distance, or the inner product times `product`.
+  // Returns the number that the search minimises: the squared distance, or the inner product times `product`.
   __device__ __forceinline__ double number(int column) const {
     const double* const x = row_vector<Formula, Nearest>(job, row);
     const double* const y = column_vector<Formula, Nearest>(job, column);
@@ -38,8 +38,8 @@ template <class Formula, class Nearest> struct NearestOfRow {
       sum += Nearest::product ? Nearest::product * x[e] * y[e] : sq(x[e] - y[e]);
     return sum_of_warp(sum);
   }
-  // Joins the list of a split. Returns whether the last bound of this list exceeds the limit, so that no other column
-  // of the split can be among the nearest.
+  // Joins the columns of a split's list. Returns true if the last bound of this list exceeds the limit. In this case,
+  // no unlisted column of the split can be among the nearest columns.
   __device__ __forceinline__ bool join(int split, float limit) {
     for (int first = 0; first < listed; first += 32) {
       const Neighbour own = kept(split)[first + lane_of_warp()];

@@ -1,5 +1,5 @@
-// A tile of rows and 8 C columns for a block of 128 or 256 threads: the pairs of each thread, and the transfer of
-// vector entries to shared memory, a few at a time.
+// A tile of rows and 8 C columns that a block of 128 or 256 threads processes: the pairs of each thread, and the
+// transfer of vector entries to shared memory, a few entries at a time.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -17,13 +17,15 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-// Atoms in addition to the number formats of wide/tensor_numbers.cuh: sums term by term, and products by warp groups.
+// An atom is the hardware or the number format that multiplies long vectors. wide/tensor_numbers.cuh has the number
+// formats of tensor cores. Plain: ordinary arithmetic, term by term. Warpgroups: tensor cores, used by groups of four
+// warps.
 struct Plain {};
 struct Warpgroups {};
 
-// The parameters of the main loop over tiles, which the generated text names (cuda/pairs/choose.cpp): the atom that
-// multiplies long vectors, the number of rows per thread, C for tiles of 8 C columns, and the number of warp groups
-// that share the same rows (0 if warps multiply separately).
+// The parameters of the main loop over tiles, which cuda/pairs/choose.cpp chooses: the atom, the number of rows per
+// thread, C for tiles of 8 C columns, and the number of warp groups that share the same rows (0 if warps multiply
+// separately).
 template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
   using Atom = Atom_;
   static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
@@ -34,9 +36,9 @@ template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
 
 template <int n> struct Number { static constexpr int value = n; };
 
-// The pairs of a thread during contraction. A thread has groups of adjacent rows and columns, 16 bytes each, with a
-// large stride between groups, so that the threads of a warp (8 groups of rows x 4 groups of columns) access
-// neighbouring groups without bank conflicts.
+// The pairs of a thread during contraction. A thread has groups of adjacent rows, and groups of adjacent columns; a
+// group takes 16 bytes. The groups of a thread are far apart. The threads of a warp (8 groups of rows x 4 groups of
+// columns) access neighbouring groups, without bank conflicts.
 template <class T, class L> struct PairTile {
   static constexpr int threads = L::threads, quad = 16 / sizeof(T), rows = threads / 4 * L::rows / L::sharing,
                        columns = 8 * L::C, R = rows / 16, column_threads = threads / 16,
@@ -51,8 +53,8 @@ template <class T, class L> struct PairTile {
   }
 };
 
-// The pairs of a thread after contraction, in the layout of tensor cores: each warp has 8 L::rows rows and all columns;
-// lane 4 i + j of the warp has every eighth row from i on, and columns 2 j and 2 j + 1 of every 8 columns.
+// The pairs of a thread after contraction, in the layout of tensor cores. Each warp has 8 * L::rows rows and all
+// columns. Lane 4 i + j of the warp has every eighth row from row i on, and columns 2 j and 2 j + 1 of every 8 columns.
 template <class L> struct OwnPairs {
   static constexpr int rows = L::rows, columns = 2 * L::C,
                        sharing = 4;  // number of adjacent threads that share the same rows
@@ -77,7 +79,8 @@ template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from
   return *reinterpret_cast<const Few<N, T>*>(from);
 }
 
-// Copies some entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
+// Copies some entries of one vector of each item (row or column): first from global memory to registers, and then from
+// registers to shared memory.
 template <class T, int threads, int items, int depth> struct Stage {
   static constexpr int quad = 16 / sizeof(T), quads = depth / quad, across = items < 16 ? items : 16;
   static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4, entries = depth * stride;
@@ -87,8 +90,8 @@ template <class T, int threads, int items, int depth> struct Stage {
   static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
-  // Loads entries from entry `first` on; vectors have `size` entries. The first item replaces items beyond the last
-  // one.
+  // Loads entries from entry `first` on; vectors have `size` entries. Items after the last item are replaced by the
+  // first item.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
     KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)
@@ -107,7 +110,7 @@ template <class T> struct TilePlace {
   int row_stride, column_stride, row_count, column_count;
 };
 
-// Copies 16 bytes to shared memory asynchronously: reads the first `bytes` bytes and sets the others to 0.
+// Copies 16 bytes to shared memory asynchronously: reads the first `bytes` bytes and sets the remaining bytes to 0.
 template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -116,8 +119,8 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
   KERNOPS_EACH(e, int(16 / sizeof(T))) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
 #endif
 }
-// Waits until all asynchronous copies of this thread are complete. With `by_warpgroups`, the data are also visible to
-// the tensor cores of warp groups, which read shared memory directly.
+// Waits until all asynchronous copies of this thread are complete. If `by_warpgroups` is true, the data are also
+// visible to the tensor cores of warp groups, which read shared memory directly.
 template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_sent() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -128,7 +131,7 @@ template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_s
 }
 
 // A buffer in shared memory. Entry `first` + k of vector n of a row is at rows[n * RowStage::entries + k *
-// RowStage::stride + row]; columns are stored likewise.
+// RowStage::stride + row]. Columns have the same layout.
 template <class T> struct Buffer {
   const T *rows, *columns, *once;
   int first, depth;

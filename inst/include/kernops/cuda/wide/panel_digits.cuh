@@ -1,9 +1,10 @@
 // Exact products of matrices by the 8-bit integer units (Ootomo, Ozaki and Yokota 2024, for products of doubles). Each
-// number is rounded to a multiple of a step; the multiple is written with some signed digits to the base 256. The
-// products of all digits whose positions have the same sum form one matrix product (cuda/pairs/panel_digits.cpp).
-// Contractions use three digits: the omitted part of a sum is about 2^-24 of the largest product. Products of scalars
-// and vectors use four digits, so that this part is about 2^-29: if a row equals one of the columns, the scalar of this
-// pair may be far larger than all others, although this scalar multiplies a difference of 0.
+// number is rounded to a multiple of a step (a power of 2), and the multiple is written with some signed digits to the
+// base 256. One matrix product computes the products of digits i and j for all positions with the same sum i + j
+// (cuda/pairs/panel_digits.cpp). Contractions use three digits; the omitted part of a sum is then about 2^-24 of the
+// largest product. Products of scalars and vectors use four digits, and the omitted part is about 2^-29. They need this
+// accuracy because a scalar may be far larger than all other scalars of its row if the row equals the column, although
+// this scalar multiplies a difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>
@@ -35,9 +36,9 @@ __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Jo
 
 __device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
 
-// The entries of a vector are rounded to multiples of a step, a power of 2. The step is chosen for entries up to
-// `largest`, so that all digits of the multiples are from -128 to 127. `size` is 16^(places - 1) steps, as stored in
-// Digits; `inverse` is the inverse of the step. Both are 0 if all entries are (nearly) 0.
+// The entries of a vector are rounded to multiples of a step, a power of 2. The step is chosen such that all digits are
+// between -128 and 127 for entries up to `largest`. `size` is 16^(places - 1) steps, as stored in Digits, and `inverse`
+// is the inverse of the step. `size` and `inverse` are 0 if all entries are (nearly) 0.
 struct Step {
   double size, inverse;
   __device__ __forceinline__ Step(double largest, int places) {
@@ -54,8 +55,8 @@ __device__ __forceinline__ int take_digit(int& whole) {
   return digit;
 }
 
-// Writes the digits of 4 adjacent scalars: first their first digits, then their second digits at a distance of
-// `length`, and so on.
+// Writes the digits of 4 adjacent numbers. The first digits of the 4 numbers are adjacent; the second digits follow at
+// a distance of `length` bytes, and so on.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
   unsigned four[sum_places] = {};
   KERNOPS_EACH(e, 4) {
@@ -89,7 +90,7 @@ __device__ __forceinline__ void make_digits(const DigitJob& job) {
       for (int d = places - 1; d >= 0; --d)
         to[(job.backwards ? places - 1 - d : d) * job.to.length + k] = take_digit(whole);
     }
-    __syncthreads();  // all threads have read shared memory
+    __syncthreads();  // waits until all threads have read shared memory
   }
 }
 

@@ -1,8 +1,8 @@
-// Sums over pairs of long vectors by panels of some thousand rows and columns (cuda/pairs/panels.cpp). cuBLAS computes
-// the contractions of a panel; this kernel replaces the contractions of each pair by its scalars (`numbers` in the
-// code); cuBLAS multiplies these scalars by the vectors of the columns. All scalars are doubles, but products may be
-// computed from digits. Vectors of rows require only the totals of the scalars: the sum of w (x - y) is x sum w - sum w
-// y.
+// Sums over pairs of long vectors by panels (parts of the matrix of pairs) of some thousand rows and columns
+// (cuda/pairs/panels.cpp). cuBLAS computes the contractions of a panel. The kernel of this file replaces the
+// contractions of each pair by the scalars of the pair (`numbers` in the code). Then cuBLAS multiplies these scalars by
+// the vectors of the columns. All scalars are doubles, but products may be computed from digits (panel_digits.cuh).
+// Vectors of rows require only the totals of the scalars: the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -21,8 +21,8 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// Returns contraction c of a row with adjacent columns; the caller multiplies products of digits by the steps of both
-// factors.
+// Returns contraction c of a row and of `near` adjacent columns. If contractions are products of digits, the caller
+// multiplies the result by the steps of both factors (the step converts digits to a number).
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
@@ -49,8 +49,8 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
     return kind_of<Formula, m - 1>() + Formula::Columns::nth(m - 1);
 }
 
-// The scalars of the pairs of some rows with all columns of a panel. A thread processes 4 columns: 4 adjacent columns
-// if there are digits; otherwise 2 adjacent columns, and 2 further ones after the first columns of all threads.
+// The scalars of the pairs of some rows and all columns of a panel. A thread processes 4 columns. With digits, the 4
+// columns are adjacent. Without digits, a thread has 2 adjacent columns in each half of the panel.
 template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;
@@ -59,8 +59,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   const PanelJob& job;
   int first;  // the first row
   double w[numbers][rows][own];
-  double steps[contracted][own];  // spacing of the numbers that the columns' digits represent
-  double kept[rows];              // the factor by which the new shift multiplies earlier sums
+  double steps[contracted][own];  // the steps of the digits of the columns
+  double kept[rows];              // the factor that adapts earlier sums to the new shift
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
   static __device__ __forceinline__ int column(int n) { return near * (threadIdx.x + n / near * threads) + n % near; }
@@ -71,7 +71,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   // True if memory for the digits of these columns is allocated.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
-  // Computes the scalars of some rows. Returns true if these rows are near and all scalars are finite.
+  // Computes the scalars of some rows. Returns true if the norms of these rows are small enough for the expansion
+  // (near), and all scalars are finite.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
     bool good = true;
     KERNOPS_EACH(r, rows) {
@@ -105,8 +106,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows)
         KERNOPS_EACH(n, own) f(w[m][r][n]);
   }
-  // Sets the scalars of rows and columns that do not exist. A test during the computation of each pair would add
-  // latency.
+  // Sets the scalars of rows and columns that do not exist to `number`. A test of each pair during the computation
+  // would add latency.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
     KERNOPS_EACH(r, rows)
@@ -123,7 +124,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
               Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // For each row, joins f(scalar m) over all columns; each thread receives the joined values.
+  // For each row, joins f(scalar m) over all columns. Every thread receives the joined values.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_EACH(r, rows)
@@ -148,8 +149,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Subtracts a shift from the exponents and replaces them by their exponentials; no exponent so far exceeds the shift
-  // by more than most_excess.
+  // Subtracts a shift from the exponents, and replaces the exponents by their exponentials. The shift is chosen such
+  // that no exponent of this or an earlier panel exceeds the shift by more than `most_excess`.
   __device__ __forceinline__ void exponentiate() {
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
@@ -189,7 +190,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Adds scalar m and all later scalars to totals, or stores these scalars, or both.
+  // Processes scalar m and all later scalars of the pairs: adds a scalar to the totals of the rows, or stores its
+  // digits, or both.
   template <int m> __device__ __forceinline__ void hand_over() const {
     if constexpr (m < numbers) {
       if constexpr (has_total<Formula, m>()) add_up<m>();
@@ -199,7 +201,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Processes all rows of the block; a thread has the same columns for all rows.
+  // Processes all rows of the block; a thread processes the same columns for all rows.
   __device__ __forceinline__ void run() {
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
@@ -216,7 +218,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows) kept[r] = 1;
       if constexpr (shifts<Formula>()) exponentiate();
       hand_over<0>();
-      __syncthreads();  // all threads have read shared memory
+      __syncthreads();  // waits until all threads have read shared memory
     }
     if (!good) *job.odd = 1;
   }

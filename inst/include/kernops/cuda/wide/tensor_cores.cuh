@@ -5,11 +5,11 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Inner products of the rows and columns of a tile. The columns pass through shared memory: all chunks at once
-// (`whole`), or in stages of a few chunks, where one stage is multiplied while the next one is loaded. A thread owns
-// its rows: their chunks stay in its registers (`resident`), or are loaded `ahead` chunks before their use. If a
-// weighted sum reads the columns again (`summed`), the totals of this sum occupy most registers; `whole` and `resident`
-// then have higher limits.
+// Inner products of the rows and columns of a tile. The vectors of the columns are loaded into shared memory: all
+// chunks at once (`whole`), or in stages of a few chunks. With stages, one stage is multiplied while the next stage is
+// loaded. The vectors of a thread's rows stay in its registers (`resident`), or each chunk is loaded `ahead` chunks
+// before its use. If a weighted sum reads the columns again (`summed`), the totals of this sum occupy most registers.
+// For such sums, `whole` and `resident` have higher limits.
 template <class Numbers, class L, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, L>;
@@ -26,7 +26,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
                        shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
 
-  // The units of one chunk that a thread holds, one for each of its rows.
+  // The units (16 bytes) of one chunk that a thread holds, one unit for each of its rows.
   struct Units {
     Few<unit, T> v[Own::rows];
   };
@@ -75,8 +75,9 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
 
-  // Multiplies the rows by `some` groups of 8 columns from group n on, over `count` chunks of a stage from chunk
-  // `first` on. The sums of different groups are independent, so that their products overlap.
+  // Multiplies the rows by some columns: by `some` groups of 8 columns, from group n on. The sum is over `count` chunks
+  // of a stage, from chunk `first` on. The sums of different groups are independent, so that their products overlap in
+  // time.
   template <int count, int some>
   __device__ __forceinline__ void multiply(const T* columns, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
@@ -104,7 +105,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
       each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
-  // Multiplies the rows by all groups of columns, a few groups at a time, over `count` chunks of a stage.
+  // Multiplies the rows by all groups of columns, a few groups at a time. The sum is over `count` chunks of a stage.
   template <int count>
   __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, L>& sum, bool fresh) const {
     constexpr int most = Terms::summed ? 4 : 2, some = L::C < most ? L::C : most;
@@ -118,9 +119,9 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
     }
   }
 
-  // The first stage of the columns is in `now`, visible to all threads; `next` has free memory of the same size. As
-  // soon as one of these buffers is free, run() calls send_next(buffer), which may load the following data into this
-  // buffer.
+  // Before the call, the first stage of the columns must be in `now`, and visible to all threads; `next` is free memory
+  // of the same size. As soon as one of these two buffers is free, run() calls send_next(buffer), which may load the
+  // next data into this buffer.
   // long: one pipeline of loads and products
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
@@ -146,7 +147,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
             multiply_all<count.value % ahead + (count.value % ahead == 0)>(now, begin, sum, false);
         }
       };
-      constexpr int stages = (chunks - 1) / at_once;  // number of stages before the last one
+      constexpr int stages = (chunks - 1) / at_once;  // number of stages before the last stage
       KERNOPS_UNROLL_BY(1)
       for (int s = 0; s < stages; ++s) {
         send<at_once>(at, next, (s + 1) * at_once);

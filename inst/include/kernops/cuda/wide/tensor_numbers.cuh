@@ -1,15 +1,16 @@
 // The number formats in which tensor cores multiply, and their accuracy.
 //
-// A chunk of a vector is 64 bytes, four units of 16 bytes. Thread 4 i + j of a warp holds unit j of column i of every 8
-// columns, and of every eighth row from i on. A format defines a type Part: part() converts a unit of a row to a Part,
-// and of_columns() reads a Part of 8 columns from shared memory. Two functions multiply the Parts of 16 rows x 8
-// columns:
+// A chunk of a vector is 64 bytes, or four units of 16 bytes. Thread 4 i + j of a warp holds unit j of some vectors: of
+// column i in every 8 columns, and of every eighth row from row i on. A format defines a type Part. The function part()
+// converts a unit of a row to a Part, and of_columns() reads a Part of 8 columns from shared memory. Two functions
+// multiply the Parts of 16 rows and 8 columns:
 //   add(c, x, x8, y)       adds to c the inner products of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of
-// `together` chunks only, and ordinary additions add up these sums. A stage holds all chunks of the vectors if the
-// number of chunks times the number of groups of 8 columns is at most most_whole; otherwise a stage holds at most
-// most_chunks chunks. A thread keeps up to most_resident chunks of its rows in registers.
+// only `together` chunks, and ordinary additions add these sums. A stage is the data that shared memory holds at a
+// time. It holds all chunks of the columns if the number of chunks times the number of groups of 8 columns is at most
+// `most_whole`; if not, it holds at most `most_chunks` chunks. A thread keeps at most `most_resident` chunks of its
+// rows in registers.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -28,13 +29,13 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
-// The position of unit u of a chunk of a column. The units of a column are in different banks of shared memory; the
-// units u of 8 adjacent columns are in different banks, too.
+// The position of unit u of a chunk of a column. The units of a column are in different banks of shared memory, and the
+// units u of 8 adjacent columns are also in different banks.
 template <int columns> __device__ __forceinline__ int unit_of_column(int chunk, int column, int u) {
   return (chunk * columns + column) * 4 + (u ^ column / 2 % 4);
 }
 
-// Each thread loads one unit of a column: thread 4 i + j loads unit j of column first + i.
+// Each thread loads one unit of a column: thread 4 i + j loads unit j of column `first` + i.
 template <class Numbers, int columns, class T>
 __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int first) {
   constexpr int unit = 16 / sizeof(T);
@@ -42,7 +43,7 @@ __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int 
   return Numbers::part(few<unit>(stage + at * unit));
 }
 
-// Doubles; tensor cores compute their products and sums by fused multiply-adds, without truncation.
+// Doubles. Tensor cores multiply and add doubles by fused multiply-adds, without truncation.
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
@@ -57,7 +58,7 @@ struct Doubles {
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
   // The largest instruction shape minimises the number of instructions: whenever a warp changes between tensor core
-  // instructions and other instructions, the double precision units idle.
+  // instructions and other instructions, the double precision units are idle.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
@@ -77,8 +78,8 @@ struct Doubles {
   }
 };
 
-// Products of numbers that are split into a large and a small part; Numbers::multiply() adds the products of one part
-// of each factor.
+// Products of numbers that are split into a large and a small part. Numbers::multiply() adds the products of one part
+// of x and one part of y.
 template <class Numbers> struct InTwoParts {
   static constexpr bool exact = false;
   template <class P>
@@ -91,8 +92,8 @@ template <class Numbers> struct InTwoParts {
   }
 };
 
-// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float cannot
-// be split, so sums that are not finite are computed again term by term.
+// Floats, each as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float
+// cannot be split, so sums that are not finite are computed again term by term.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -105,7 +106,7 @@ struct Floats : InTwoParts<Floats> {
     Part<N> split;
     KERNOPS_EACH(e, N) {
       split.high[e] = rounded(some.v[e]);
-      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // tensor cores read only 11 bits
+      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // tensor cores ignore the low bits
     }
     return split;
   }
@@ -123,9 +124,9 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// Floats as the sum of two 16-bit numbers; products take half the time of those of Floats. 16-bit numbers have a small
-// range of exponents, so put_scaled() scales the vectors. Each unit of a column holds 8 numbers, which are one row of a
-// matrix: units 0 and 1 hold large parts, units 2 and 3 small parts.
+// Floats, each as the sum of two 16-bit numbers. Products take half the time of products of the format Floats. 16-bit
+// numbers have a small range of exponents, so put_scaled() scales the vectors. Each unit of a column holds 8 numbers,
+// which are one row of a matrix for ldmatrix. Units 0 and 1 hold large parts, and units 2 and 3 hold small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
@@ -177,8 +178,9 @@ struct Halves : InTwoParts<Halves> {
     const unsigned first = packed(a, b), second = packed(c, d);
     return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
   }
-  // Loads four 8 x 8 matrices; thread n passes the address of row n % 8 of matrix n / 8. Thread 4 i + j receives
-  // numbers 2 j and 2 j + 1 of row i of a matrix or, if transposed, of column i.
+  // Loads four 8 x 8 matrices; thread n passes the address of row n % 8 of matrix n / 8. Thread 4 i + j receives the
+  // numbers 2 j and 2 j + 1 of row i of each matrix. If matrices are transposed, the thread receives these numbers of
+  // column i.
 #define KERNOPS_MATRICES(name, turned)                                                        \
   static __device__ __forceinline__ Part<4> name(const T* row) {                              \
     Part<4> y;                                                                                \
@@ -195,8 +197,8 @@ struct Halves : InTwoParts<Halves> {
     const int thread = threadIdx.x % 32;
     return matrices(stage + unit_of_column<columns>(chunk, first + thread % 8, thread / 8) * 4);
   }
-  // Loads unit u of 16 columns for a product that sums over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i
-  // % 2 of the chunk.
+  // Loads unit u of 16 columns for a product that sums over columns. Column i of a loaded matrix is entry i / 2 * 4 + 2
+  // u + i % 2 of the chunk.
   template <int columns>
   static __device__ __forceinline__ Part<4> along_columns(const T* stage, int chunk, int first, int u) {
     const int thread = threadIdx.x % 32;

@@ -1,6 +1,6 @@
 // Contractions term by term. A block of 16 x 8 threads processes 128 rows and 8 C columns; each thread processes 8 of
-// these rows and C of these columns, one entry of the vectors after another. Shared memory holds a few entries at a
-// time and is double buffered: one buffer is read while the other one is filled.
+// these rows and C of these columns, one entry of the vectors after another. Shared memory has two buffers for a few
+// entries of the vectors: one buffer is read while the second buffer is filled.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -53,7 +53,8 @@ template <class T, class L, class Terms> struct SumsOfTerms {
   }
 };
 
-// Contracts term by term, then transfers the sums through shared memory to the threads that own the pairs.
+// Contracts term by term. Then the sums are transferred through shared memory to the threads that evaluate the pairs
+// (OwnPairs).
 template <class T, class L, class Terms> struct TermByTerm {
   using Tile = PairTile<T, L>;
   using Own = OwnPairs<L>;
@@ -85,8 +86,7 @@ template <class T, class L, class Terms> struct TermByTerm {
   __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
-  // This function is not inlined, because inlined code would occupy registers of threads that contract by other
-  // methods.
+  // This function is not inlined, because inlined code would occupy registers while threads contract by other methods.
   template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
     __builtin_assume(__isShared(shared));
     Stages stages;

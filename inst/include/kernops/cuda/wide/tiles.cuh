@@ -36,13 +36,14 @@ template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
 template <class Pairs> struct PairsOf { using type = Pairs; };
 
 // With Formula::in_place, a thread evaluates the pairs whose contractions are in its registers. Returns true if the
-// thread also reduces these pairs: it keeps a state for each of its rows, and joins the states with those of
-// neighbouring threads at the end.
+// thread also reduces these pairs. In this case, the thread keeps a state for each of its rows; at the end, the states
+// of neighbouring threads are joined.
 template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place() {
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// The values of a tile's columns that the evaluation of pairs reads, in shared memory.
+// The values of a tile's columns that pairs read, in shared memory. (Vectors that only contractions read are
+// elsewhere.)
 template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
   alignas(16) T v[columns * stride];
@@ -64,8 +65,8 @@ template <class T, int kept, int columns> struct KeptColumns {
   }
 };
 
-// The layout of shared memory in for_tiles(): the number of values before the rows, the number of all values, and the
-// total size in bytes.
+// The layout of shared memory in for_tiles(): the number of values before the values of the rows, the number of all
+// values, and the total size in bytes.
 template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
   using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
@@ -88,7 +89,8 @@ template <class Formula, class L, int room> struct TileMemory {
   }
 };
 
-// A summary of the norms of a thread's rows: whether all rows are near (is_near()), and the largest norm.
+// A summary of the norms of a thread's rows: the largest norm, and whether all rows are near (have norms that allow the
+// expansion, is_near()).
 template <class T> struct OwnNorms {
   bool near = true;
   T largest = 0;
@@ -97,8 +99,9 @@ template <class T> struct OwnNorms {
   __device__ __forceinline__ void take(T norm) { near = near && is_near(norm), largest = larger(norm, largest); }
 };
 
-// The test that columns are near the rows of a block. For inner products, the test uses the sum of the norms of row and
-// column (put_product()); the largest norm of the rows stays in shared memory to save registers.
+// The test whether the expansion is valid for the rows of a block and a column. For inner products, the test uses the
+// sum of the norms of row and column (put_product()); the largest norm of the rows stays in shared memory to save
+// registers.
 template <class T, bool products> struct NearRows {
   bool near;
   __device__ __forceinline__ NearRows(const OwnNorms<T>& own, T& largest) : near(own.near) {
@@ -115,8 +118,9 @@ template <class T, bool products> struct NearRows {
 
 // Calls three functions for each tile of a block: send_more(at, turn); visit(PairsOf<Pairs>, at, once, contracted
 // values, first column, kept columns, shared memory, turn); and done(at, once, shared memory, true for the last tile).
-// `turn` alternates between 0 and 1. With `ahead`, the next tile is loaded during visit(), which receives the last
-// stage of the columns; otherwise visit() receives free shared memory, and must end with a barrier.
+// `turn` alternates between 0 and 1. If `ahead` is true, the next tile is loaded during visit(), and visit() receives
+// the shared memory that holds the last stage of the columns. If `ahead` is false, visit() receives free shared memory,
+// and must end with a barrier.
 // long: one pipeline of loads and tiles
 template <class Formula, class BlockPairs, class L, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,

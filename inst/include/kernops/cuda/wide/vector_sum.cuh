@@ -1,8 +1,8 @@
-// Weighted sums of long vectors: for each row, the sum over the columns of a scalar of the pair times a vector.
-// Comments speak of scalars; the code calls them numbers. The vector belongs to the column, or is a function of row and
-// column such as x - y in gradients. All cases share the same loops. The outer loop processes the entries of the
-// vectors in batches, so that the totals of a batch stay in registers; the inner loop processes the tiles of a block.
-// The generated text names the policy that multiplies the scalars of a tile by the vectors:
+// Weighted sums of long vectors: for each row, the sum over the columns of a scalar of the pair times a vector. The
+// code calls these scalars `numbers`. The vector belongs to the column, or is a function of row and column such as x -
+// y in gradients. All cases have the same two loops. The outer loop processes the entries of the vectors in batches, so
+// that the totals of a batch stay in registers. The inner loop processes the tiles of a block. The generated text names
+// the policy that multiplies the scalars of a tile by the vectors:
 //
 //   ByEntries  any scalars and vectors; computes the scalars again for each batch (vector_sum_entries.cuh)
 //   OfColumns  vectors of columns, and scalars that need no contraction; multiplies directly (vector_sum_columns.cuh)
@@ -51,7 +51,7 @@ struct PairKernel<Formula, L, VectorSum<Row, Batching>, BlockPairs> {
           },
           [&](const auto& at, const auto& o, auto* shared, bool last) { sum.add(at, o, shared, last); });
       if (!sum.block.any()) sum.hand_over_nothing();
-      if (Sum::ahead && Sum::batches > 1) __syncthreads();  // the next batch is loaded into the same memory
+      if (Sum::ahead && Sum::batches > 1) __syncthreads();  // the next batch of entries uses the same memory
     }
   }
 };

@@ -1,21 +1,21 @@
-// Sums of long vectors are computed by batches of entries (cuda/wide/vector_sum.cuh). This file has these batches, and
-// the entries of the columns in shared memory.
+// Batches of entries of long vectors, for sums that are computed one batch at a time (cuda/wide/vector_sum.cuh), and
+// the entries of the columns' vectors in shared memory.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A batch of entries, which is divided into runs. Four threads share a run: thread j holds the totals of some units of
-// 16 bytes, which follow the units of thread j - 1.
+// A batch of entries, which is divided into runs. Four threads share a run. Each thread holds the totals of some units
+// of 16 bytes; the units of thread j follow the units of thread j - 1.
 template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
   static __device__ __forceinline__ int first(int q) { return q * run + threadIdx.x % 4 * own; }
 };
 
-// A batch of entries of the columns' vectors, in shared memory. Unit u of a column is at slot(column, u) of a run, so
-// that a warp reads an eighth of the runs of 4 alternate columns without bank conflicts.
+// A batch of entries of the columns' vectors, in shared memory. Unit u (16 bytes) of a column is at slot(column, u) of
+// a run. With this layout, a warp reads an eighth of a run for each of 4 alternate columns without bank conflicts.
 template <class T, int columns, class S> struct ColumnEntries {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * columns];
@@ -29,8 +29,8 @@ template <class T, int columns, class S> struct ColumnEntries {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Calls each(address of the unit, column, first entry of the unit within the batch) for the units that a thread
-  // loads: one of every 4 units in every 32nd column.
+  // Calls each(address of the unit, column, first entry of the unit within the batch) for each unit that a thread
+  // loads, which is one of every 4 units in every 32nd column.
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int column = threadIdx.x / 4; column < columns; column += 32)
@@ -40,8 +40,8 @@ template <class T, int columns, class S> struct ColumnEntries {
       }
   }
 
-  // Loads the entries of the batch, which begins at entry `base`. Entries from `end` on, and columns beyond the last
-  // one, become zeros.
+  // Loads the entries of the batch, which begins at entry `base`. Entries from entry `end` on, and columns after the
+  // last column, become zeros.
   __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
     own_units([&](T* to, int column, int entry) {
       const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
@@ -49,9 +49,8 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Subtracts the centre, if there is one, from the entries that this thread has loaded, and multiplies these entries
-  // by the square roots of the weights of coordinates, if there are weights. Returns 0 if all entries are finite,
-  // otherwise NaN.
+  // Changes the entries that this thread has loaded: subtracts the centre, and multiplies by the square roots of the
+  // weights of coordinates (both only if they exist). Returns 0 if all entries are finite, and otherwise NaN.
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {

@@ -1,20 +1,21 @@
 // Weighted sums of any vectors with any scalars of the pairs (ByEntries in cuda/wide/vector_sum.cuh). If the vector
-// belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the scalars of a
-// tile by the vectors of the columns: sum w (x - y) = x sum w - sum w y, which is as exact as the expansion of the
-// exponent. All other sums are added up term by term.
+// belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the scalars w of a
+// tile by the vectors of the columns. For differences, sum w (x - y) = x sum w - sum w y, which is as accurate as the
+// expansion of the exponent. All other sums are computed term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The layout of a batch. The number of its runs is limited by the shared memory that contractions leave free, and by
-// the registers in which a thread holds totals.
+// The layout of a batch. The number of runs (groups of adjacent entries) is limited by the shared memory that
+// contractions leave free, and by the registers for the totals of a thread.
 template <class Formula, class Row, class L> struct BatchByEntries {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
   using Terms = typename Formula::VectorSum;
-  // True if a matrix product computes the sums over `Pairs`.
+  // True if a matrix product computes the sums for the version `Pairs` of the pairs: Formula, or Near (with the
+  // expansion).
   template <class Pairs>
   static constexpr bool multiplies = adds_matrices<Formula, Row>() && Terms::of_column != 0 &&
                                      (Terms::of_row == 0 || (Formula::expands && !SameType<Pairs, Formula>::value));
@@ -83,7 +84,7 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
 
  private:
   static __device__ __forceinline__ T none() { return shifts<Formula>() ? -infinity<T>() : T(0); }
-  // Multiplies the scalars of a tile by its vectors as matrices if possible; otherwise leaves the scalars in shared
+  // Multiplies the scalars of a tile by its vectors as matrices, if possible. If not, leaves the scalars in shared
   // memory and returns false.
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, T* shared) {
     if constexpr (!Formula::in_place && shifts<Formula>()) {

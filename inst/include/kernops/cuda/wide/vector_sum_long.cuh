@@ -6,7 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Keeps the scalars of some tiles in local memory, and then computes the totals of one batch of entries after another.
+// Keeps the scalars of some tiles in local memory. For these tiles, it then computes the totals of one batch of entries
+// after another.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>>;
@@ -85,8 +86,8 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
   __device__ __forceinline__ void send_stage(int n, int chunk, float* to) const {
     Contract::template send<at_once>(place(n), to, chunk);
   }
-  // Adds the scalars of the kept tiles times the vectors to the totals. The caller synchronises the threads before and
-  // after the call.
+  // For all kept tiles, adds the products of the scalars and the vectors to the totals. The caller synchronises the
+  // threads before and after the call.
   template <class O> __device__ __forceinline__ void add_batches(const O& o, float* shared, bool last) {
     float *now = shared, *next = shared + Contract::stage;
     send_stage(0, 0, now);
@@ -107,7 +108,8 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
     KERNOPS_EACH(r, Own::rows) sums[r] = 0;
     count = 0, begun = true;
   }
-  // Adds the runs of a tile from run `first` on to the totals, while the next runs are loaded.
+  // Adds the products of a tile to the totals of some runs (groups of adjacent entries), from run `first` on. The next
+  // runs are loaded at the same time.
   template <int first>
   __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
                                             float*& next) const {

@@ -1,4 +1,4 @@
-// Joins the totals of the splits of the columns and writes the results of sums of long vectors
+// Joins the totals of the splits (parts of the columns), and writes the results of sums of long vectors
 // (cuda/wide/vector_sum.cuh).
 #pragma once
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The splits of a row whose scalars are exponentials. Joined totals are relative to `shift`, the largest shift of all
-// splits.
+// The splits of a row whose scalars are exponentials. Each split has subtracted its own shift from the exponents.
+// Joined totals are relative to `shift`, the largest shift of all splits.
 template <class Formula, class Row> struct ShiftedSplits {
   using T = typename Formula::T;
   using Powers = typename Formula::Powers;
@@ -33,8 +33,8 @@ template <class Formula, class Row> struct ShiftedSplits {
     return all;
   }
 };
-// Joins the splits of a row, with several threads of a warp; one of these threads writes the new shift after all of
-// them have read the old shifts.
+// Joins the splits of a row, with several threads of a warp. One of these threads writes the new shift after all
+// threads have read the old shifts.
 template <class Formula, class Row> __device__ void merge_shifted_sum(const PairJob& job) {
   using Powers = typename Formula::Powers;
   constexpr int size = Formula::VectorSum::size, first = Powers::gives_top;
@@ -62,8 +62,8 @@ template <class Formula, class Row> __device__ void merge_shifted_sum(const Pair
   if (!job.out) *splits.entry(0, size) = mass, splits.shift_of(0) = splits.shift;
 }
 
-// Joins the splits of an entry of a row; one thread per entry. A warp reads and writes whole sectors, whatever the
-// layout of the results.
+// Joins the splits of an entry of a row; one thread per entry. For every layout of the results, a warp reads and writes
+// whole sectors of memory.
 template <class Formula, class Row> __device__ void merge_vector_sum(const PairJob& job) {
   constexpr int size = Formula::VectorSum::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
   const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;

@@ -1,24 +1,25 @@
-// Weighted sums of differences x - y of the vectors of an expanded exponent, as in the gradient of a Gaussian: x sum w
-// - sum w y, where w is the scalar of the pair (Whole in cuda/wide/vector_sum.cuh). For the inner products of the
-// exponent, shared memory already contains y, centred and scaled, as 16-bit numbers; tensor cores multiply y by w,
-// which is also scaled to 16 bits. The vectors y in gradients of functions of (x | y) are summed in the same way. Each
-// column is then divided by its own power of two (`power`), and the scalars are multiplied by this power.
+// Weighted sums of differences x - y of the vectors of an expanded exponent, as in the gradient of a Gaussian (Whole in
+// cuda/wide/vector_sum.cuh). With the scalar w of the pair, the sum is x sum w - sum w y. For the inner products of the
+// exponent, shared memory already contains y, centred and scaled, as 16-bit numbers. Tensor cores multiply these
+// numbers by w, which is also scaled to 16 bits. The vectors y in gradients of functions of (x | y) are summed in the
+// same way. In these gradients, the vector of each column is divided by a power of two (`power`) that depends on the
+// column, and the scalars are multiplied by this power.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The scalars of a thread's pairs with 32 columns, each stored as two 16-bit numbers. The scalars of a row are
-// multiplied by a power of 2, so that the largest scalar of the row is about 4.
+// The scalars of the pairs of a thread's rows and 32 columns. Each scalar is stored as two 16-bit numbers. The scalars
+// of a row are multiplied by a power of 2, so that the largest scalar of the row is about 4.
 template <class L> struct ScaledNumbers {
   using Own = OwnPairs<typename L::template With<4>>;
   static constexpr int columns = 32, groups = 2;  // number of groups of 16 columns that are summed at a time
   Halves::Part<4> part[groups][Own::rows];
   float back[Own::rows];  // the inverse of the power of 2 of each row
 
-  // Scales the scalars of each row from column `first` on; returns whether all scalars are finite. All threads of a
-  // warp call this function.
+  // Scales and stores the scalars of 32 columns, from column `first` on. Returns whether all scalars are finite. All
+  // threads of a warp must call this function.
   template <class Wider> __device__ __forceinline__ bool take(const Contracted<float, Wider>& w, int first) {
     bool finite = true;
     KERNOPS_EACH(r, Own::rows) {
@@ -39,8 +40,9 @@ template <class L> struct ScaledNumbers {
   }
 };
 
-// Adds w y to runs `from` .. `to` - 1 of the totals, one chunk per run, for 32 columns of a stage from column `first`
-// on. The products are multiplied by `unit`, which undoes the scale of the vectors.
+// Adds w y to the totals, for 32 columns of a stage from column `first` on. The function updates the runs `from` ..
+// `to` - 1 of the totals; a run has the entries of one chunk. The products are multiplied by `unit`, which reverses the
+// scaling of the vectors.
 template <int stage_columns, int from, int to, class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, int first,
                                              float unit) {
@@ -68,8 +70,9 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// Adds w y to all runs by warp groups, two runs at a time. The large and small parts of the vectors form one matrix, so
-// the products of two small parts are computed, too. The products are added to the totals only if `finite` is true.
+// Adds w y to all runs of the totals by warp groups, two runs at a time. The large and small parts of the vectors form
+// one matrix, so the products of two small parts are also computed. The products are added to the totals only if
+// `finite` is true.
 template <class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, float unit,
                                              bool finite) {
@@ -99,7 +102,7 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// The factor that undoes the scale of the vectors of columns.
+// Returns the factor that reverses the scaling of the vectors of columns.
 template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
   if constexpr (Formula::VectorSum::power >= 0) return 1 / halves_scale;
   const float c = once[Formula::VectorSum::factor];
@@ -121,7 +124,7 @@ __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<flo
 
 template <class L, class Formula>
 using ScaledContract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
-// A batch of all entries; two warp groups with the same rows hold half of the entries each.
+// A batch of all entries. If two warp groups have the same rows, each warp group holds half of the entries.
 template <class L, class Formula>
 using WholeBatch = EntryBatch<float, 1, (ScaledContract<L, Formula>::chunks + L::sharing - 1) / L::sharing>;
 

@@ -1,6 +1,6 @@
 // The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row,
-// chosen so that no exponent so far exceeds the shift by more than 8. If the largest exponent is one of the results,
-// the shift is the largest exponent.
+// chosen so that no exponent that has been added exceeds the shift by more than 8. If the largest exponent is one of
+// the results, the shift is the largest exponent.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -21,7 +21,7 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
 
-// The shifts of a thread's rows; the threads of a warp that share a row hold equal shifts.
+// The shifts of a thread's rows; the threads that share a row hold equal shifts.
 template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   using T = typename Formula::T;
   using Own = OwnPairs<L>;
@@ -45,7 +45,8 @@ template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
     shift[r] = Powers::shift(highest);
     return Powers::change(before, shift[r]);
   }
-  // True if, in any thread of a warp, an exponent exceeds its shift by so much that its exponential would be too large.
+  // Returns true if, in any thread of the warp, an exponent exceeds its shift by so much that the exponential would be
+  // too large.
   __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
     KERNOPS_EACH(r, Own::rows) much = much || highest[r] > shift[r] + T(most_excess);

@@ -16,7 +16,8 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// True if tensor cores multiply scalars and vectors as matrices; each thread then holds the scalars of its own pairs.
+// Returns true if tensor cores multiply scalars and vectors as matrices. In this case, each thread must hold the
+// scalars of the pairs that it evaluates.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
@@ -24,7 +25,7 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   return by_cores;
 }
 
-// The totals of a thread, for a batch of entries that begins at entry `base`.
+// The totals of a thread for a batch of entries, which begins at entry `base`.
 template <class Formula, class Row, class L, class S> struct Totals {
   using Batch = S;
   using Layout = L;
@@ -33,8 +34,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  // number of tiles whose sums stay in registers before they join the totals in memory; smaller if all sums are added
-  // term by term
+  // number of tiles after which the totals in registers are added to the totals in memory; smaller if all sums are
+  // computed term by term
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
@@ -52,9 +53,9 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
   }
 
-  // Calls take(q, index of the totals of run q) for one run q after another. If there are many runs, the totals rotate
-  // through the registers, so that the code for one run serves all runs and compiles quickly; with few runs, the
-  // rotation would cost registers.
+  // Calls take(q, index of the totals of run q) for one run q after another. If there are many runs (groups of adjacent
+  // entries), the totals rotate through the registers, so that all runs use the same code, which compiles quickly. If
+  // there are few runs, the rotation would take additional registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
@@ -85,15 +86,15 @@ template <class Formula, class Row, class L, class S> struct Totals {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
   }
 
-  // Entry k of the vector of a row, centred and scaled like the summed vectors of the columns.
+  // Returns entry k of the vector of a row, which is centred and scaled like the summed vectors of the columns.
   __device__ __forceinline__ T row_entry(const TilePlace<T>& at, int r, int k) const {
     T x = row_item(at, r)[Terms::Rows::nth(0) + k];
     if (Terms::centre >= 0) x -= at.once[Terms::centre + k];
     return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
   }
 
-  // Multiplies scalars and vectors as matrices and returns true, if `able` is true and all scalars and vectors are
-  // finite; otherwise returns false. All threads of the block call this function.
+  // Multiplies scalars and vectors as matrices, if `able` is true and all scalars and vectors are finite. Returns
+  // whether the totals have been updated. All threads of the block call this function.
   template <bool ever, class Columns>
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
                                              bool able) {
@@ -114,7 +115,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       KERNOPS_EACH(k, L::C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
 
-  // Replaces exponents by exponentials and adds up the exponentials; all threads of a warp call this function.
+  // Replaces exponents by exponentials, and adds up the exponentials. All threads of a warp must call this function.
   __device__ __forceinline__ void exponentiate(Contracted<T, L>& w) {
     T highest[Own::rows];
     KERNOPS_EACH(r, Own::rows) {
@@ -130,7 +131,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
-      if (__all_sync(~0u, factor == 1)) continue;  // usual once most columns have been processed
+      if (__all_sync(~0u, factor == 1)) continue;  // the usual case after most columns have been processed
       numbers[r] *= factor;
       KERNOPS_EACH(q, S::runs)
         KERNOPS_EACH(e, S::own) sum[r][q][e].scale(factor);
@@ -149,7 +150,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       add_run(q, c);
     }
   }
-  // Adds to c the products of the scalars and the vectors of two columns in every 8, for the entries of run q.
+  // Adds the products of scalars and vectors to c, for two columns in every 8 columns and for the entries of run q.
   template <class Columns, class Part>
   static __device__ __forceinline__ void multiply_columns(T (&c)[Columns::eighth][Own::rows / 2][4],
                                                           const Part (&w)[Own::rows], const Columns& columns, int q,
@@ -178,7 +179,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[S::units];  // first entry of each unit; entries beyond the end are computed and discarded
+      int from[S::units];  // first entry of each unit; the results of entries after the end are discarded
       KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
@@ -209,7 +210,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
-  // Adds up the sums of scalars of the threads that share rows, and computes the factors that adapt the totals in
+  // Adds up the sums of scalars of the threads that share rows, and computes the factors that rescale the totals in
   // memory to the current shifts.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers)
@@ -222,7 +223,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
                         : T(1);
     }
   }
-  // Adds the totals of the thread to the totals of the block in memory, in which the rows of each entry are contiguous.
+  // Adds the totals of the thread to the totals of the block in memory. In memory, the totals of one entry are
+  // contiguous for adjacent rows.
   template <class Block>
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
@@ -232,7 +234,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     each_run([&](int q, int there) {
       KERNOPS_EACH(r, Own::rows) {
-        Row total[S::own];  // all threads read before one thread writes
+        Row total[S::own];  // all threads read their totals before one thread writes
         KERNOPS_EACH(e, S::own) {
           total[e].start();
           if (!exists(r, q, e)) continue;
@@ -260,7 +262,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   template <class Block>
   __device__ __forceinline__ void hand_over_numbers(const Block& block, const T (&change)[Own::rows], Row* totals,
                                                     long long stride, bool last) {
-    __syncwarp();  // all threads have read the values that are overwritten below
+    __syncwarp();  // waits until all threads have read the values that are overwritten below
     KERNOPS_EACH(r, Own::rows) {
       if (base > 0 || Own::j() > 0 || Own::row(r) >= block.row_count) continue;
       Row* const place = totals + Terms::size * stride + Own::row(r);
@@ -290,7 +292,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
   }
 };
 
-// The rows of a block and the address of their totals, common to all policies of cuda/wide/vector_sum.cuh.
+// The rows of a block and the address of their totals. All policies of cuda/wide/vector_sum.cuh inherit from this
+// struct.
 template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock {
   using T = typename Formula::T;
   using Layout = L;
@@ -298,7 +301,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   using Terms = typename Formula::VectorSum;
   // room: number of values in shared memory; blocks: number of blocks per multiprocessor
   static constexpr int room = 0, blocks = 2;
-  struct Columns {};  // vectors in shared memory that contractions do not load
+  struct Columns {};  // vectors in shared memory that are loaded only for the sum
   struct Memory {};   // arrays of the thread that are indexed at run time
   Block<Formula, BlockPairs, L> block;
   const TilePlace<T> begin;
@@ -325,8 +328,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
   }
 
-  // The scalars of the thread's pairs in a tile, by which vectors are multiplied; `none` for columns beyond the last
-  // one.
+  // Returns the scalars of the thread's pairs in a tile, by which vectors are multiplied. The scalars of columns after
+  // the last column are `none`.
   template <class Pairs, class O, class Values, class Kept>
   __device__ __forceinline__ Contracted<T, L> numbers_of(const TilePlace<T>& at, const O& o, const Values& values,
                                                          const Kept& columns, T none) const {
@@ -336,7 +339,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     });
     return numbers;
   }
-  // Adds the products of the scalars and vectors of a tile term by term; the scalars are in local memory.
+  // Adds the products of the scalars and vectors of a tile term by term; the scalars `w` are in local memory.
   template <class Totals, class O>
   static __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
                                                      const Contracted<T, L>& w) {

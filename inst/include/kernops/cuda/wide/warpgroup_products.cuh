@@ -12,10 +12,10 @@ constexpr bool has_warpgroups = true;
 constexpr bool has_warpgroups = false;
 #endif
 
-// place_of() converts the address of the vectors of a chunk in shared memory to units of 16 bytes, the same for all
-// threads of a warp. found_at() returns the descriptor by which tensor cores read these vectors: 64 bytes for each
-// vector, with units permuted by unit_of_column(); small parts are 2 units after large parts. If the product sums over
-// the vectors, the next chunk is `next_chunk` units further on.
+// place_of() converts the address of the vectors of a chunk in shared memory to a number of units of 16 bytes, which is
+// equal for all threads of a warp. found_at() returns the descriptor by which tensor cores read these vectors. A vector
+// has 64 bytes, in units that unit_of_column() has permuted; small parts are 2 units after large parts. If the product
+// sums over the vectors, the distance to the next chunk is `next_chunk` units.
 __device__ __forceinline__ unsigned place_of(const float* vectors) {
   return __shfl_sync(~0u, static_cast<unsigned>(__cvta_generic_to_shared(vectors)) >> 4, 0);
 }
@@ -35,8 +35,8 @@ constexpr int small_parts = 2;
   ", %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define KERNOPS_4(c, n) "+f"(c[n]), "+f"(c[n + 1]), "+f"(c[n + 2]), "+f"(c[n + 3])
 #define KERNOPS_16(c, n) KERNOPS_4(c, n), KERNOPS_4(c, n + 4), KERNOPS_4(c, n + 8), KERNOPS_4(c, n + 12)
-// Computes c = x y or, if `more`, c = c + x y. x holds the rows of a warp group, in shared memory or in registers; y
-// holds some columns or, if `turned`, some entries of the columns.
+// Computes c = x y or, if `more` is true, c = c + x y. x contains the rows of a warp group, in shared memory or in
+// registers. y contains some columns or, if `turned` is true, some entries of the columns.
 #define KERNOPS_PRODUCT(columns, names, x, y, more, turned)                                                        \
   "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32.f16.f16 {" names \
   "}, " x ", " y ", p, 1, 1, " turned ";}"

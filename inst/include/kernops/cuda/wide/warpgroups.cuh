@@ -1,4 +1,4 @@
-// Inner products of long vectors by warp groups.
+// Inner products of long vectors by warp groups (groups of four warps, whose tensor cores multiply together).
 #pragma once
 #include <kernops/cuda/wide/tensor_numbers.cuh>
 #include <kernops/cuda/wide/warpgroup_products.cuh>
@@ -6,10 +6,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The counterpart of ByTensorCores for vectors that put_scaled() has written. The rows of a block stay in shared memory
-// if shared memory has space for rows and columns (`resident`). Otherwise rows and columns are loaded in stages, and
-// tiles have 128 columns. If two warp groups have the same rows, and shared memory can hold their sums, each group
-// contracts half of the entries and then adds the sums of the other group.
+// The counterpart of ByTensorCores for vectors that put_scaled() has written. If shared memory has space for rows and
+// columns, the rows of a block stay in shared memory (`resident`). If the space is too small, rows and columns are
+// loaded in stages, and tiles have 128 columns. If two warp groups have the same rows, and shared memory can hold their
+// sums, each warp group contracts half of the entries. It then adds the sums that the second warp group has computed.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -56,14 +56,14 @@ template <class L, class Terms> struct ByWarpgroups {
   template <int count> static __device__ __forceinline__ void send_rows(const TilePlace<T>& at, T* to, int first) {
     send<count, Tile::rows>(at.rows + Terms::Rows::nth(0), at.row_count, at.row_stride, to, first);
   }
-  // Loads a stage of columns and, unless resident, of rows.
+  // Loads a stage of columns and, if rows are not `resident`, of rows.
   static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     send<at_once, Tile::columns>(at.columns + Terms::Columns::nth(0), at.column_count, at.column_stride, to, first);
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
   }
 
-  // Multiplies `count` chunks of a stage from chunk `first` on, of which `there` exist, two at a time; the products of
-  // two chunks are added to each other before they join the sums.
+  // Multiplies `count` chunks of a stage from chunk `first` on; only the first `there` chunks exist. Two chunks are
+  // multiplied at a time, and their products are added to each other before they are added to the sums.
   template <int count>
   __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, L>& sum, bool fresh,
                                            int there = count) const {
@@ -112,7 +112,7 @@ template <class L, class Terms> struct ByWarpgroups {
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
-    constexpr int stages = (chunks - 1) / at_once;  // number of stages before the last one
+    constexpr int stages = (chunks - 1) / at_once;  // number of stages before the last stage
     KERNOPS_EACH(r, Own::rows)
       KERNOPS_EACH(n, Own::columns) sum.v[r][n] = 0;
     KERNOPS_UNROLL_BY(1)
