@@ -1,10 +1,11 @@
-// Accumulates the values of pairs into the state of one thread's row; the GPU counterpart of cpu/accumulate.h.
+// Accumulators for the values of pairs; a thread keeps the state of an accumulator for its row. The GPU counterpart of
+// cpu/accumulate.h. The functions of an accumulator are:
 //
 //   start()             initialises the state
 //   add(f, w, j, n)     adds n values, with the indices j, j + 1, ...
 //   settle()            is called after each tile
 //   adopt(j)            is called with the first index that was added
-//   merge(o)            adds the state o, whose indices come later; in any order if `any_order`
+//   merge(o)            joins the state o, which has later indices; if `any_order`, indices may have any order
 //   finish(out, stride) writes the results
 #pragma once
 #include <kernops/cuda/entrywise.cuh>
@@ -15,7 +16,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Accumulators of F entries of type T with W weights (0: no weights). K values are kept per entry; sums have type A.
+// Accumulators for F entries of type T with W weights (0: no weights). An accumulator of extremes keeps K values for
+// each entry. Sums have type A.
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;

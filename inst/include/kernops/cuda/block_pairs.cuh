@@ -1,17 +1,18 @@
-// The pairs that a block of threads reduces.
+// The pairs (rows and columns) that a block of threads reduces. A split is a part of the columns; blocks with the same
+// rows and different splits run in parallel.
 #pragma once
 #include <kernops/jobs/device.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The numbering of blocks: blocks that run at the same time process all splits of a few rows, so that the data that
-// these blocks read stay in the cache of the GPU.
+// The numbering of blocks. Blocks that run at the same time process all splits of a few rows, so that the data of these
+// rows stay in the cache of the GPU.
 __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
 __device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
 
-// All pairs: the first row, the end of the rows, and the columns of a split as one run.
+// A block of a reduction of all pairs: the first row, the end of the rows, and the range of the columns of the split.
 struct AllPairs {
   long long first, row_end, begin, end;
 
@@ -26,11 +27,12 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Pairs whose columns lie in given intervals; a split counts these columns as if the columns were contiguous.
+// A block of a reduction of given pairs: the columns lie in some intervals. Splits divide these columns as if the
+// intervals were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // first and end of the remaining columns, counted over all intervals
+  long long number, end_number;  // first and end of the remaining columns, numbered across intervals
   int first_column;              // first column of the split; -1 if the split has no columns
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {

@@ -1,6 +1,6 @@
 // Exponentials on the GPU. scalar.h includes this file inside its namespace. For a float, 2^x takes one instruction,
 // with an error of 2 ulp. For a double, 2^x = 2^(n + r) is computed by the minimax polynomial of 2^r on [-1/2, 1/2]
-// (error 2.5e-16), and n is added to the exponent.
+// (error 2.5e-16), and n is added to the exponent field of the result.
 
 // The coefficients are in constant memory, from which an instruction can read its operands.
 static __constant__ double exp2_coefficients[] = {0x1p0,
@@ -36,7 +36,7 @@ KERNOPS_FN float smaller_or_nan(float x, float y) {
   return z;
 }
 
-// 2^r on [-1/2, 1/2] by the minimax polynomial that is 1 at 0 (error 1e-7).
+// Computes 2^r for r in [-1/2, 1/2] by the minimax polynomial that is 1 at 0 (error 1e-7).
 KERNOPS_FN float exp2_of_rest(float r) {
   float p = 1.326472718e-3f;
   p = ::fmaf(p, r, 9.671512641e-3f);
@@ -45,15 +45,15 @@ KERNOPS_FN float exp2_of_rest(float r) {
   p = ::fmaf(p, r, 6.931469776e-1f);
   return ::fmaf(p, r, 1.0f);
 }
-// 2^x without the special function unit: x = n + r. The result is Inf from 2^127.5 on, 0 below 2^-126.5, and NaN for
-// NaN.
+// Computes 2^x = 2^(n + r) without the special function unit. The result is Inf for x >= 127.5, 0 for x < -126.5, and
+// NaN for NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become the low bits of an exponent
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become an exponent
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }
-// 2^x by the polynomial for |x| <= 125, with n added to the exponent.
+// Computes 2^x = 2^(n + r) for |x| <= 125: adds n to the exponent field of the polynomial of r.
 KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23
   const float n = x + to_integer, p = exp2_of_rest(x - (n - to_integer));
@@ -61,16 +61,16 @@ KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
 }
 #endif
 
-// If a pair needs more than one exponential, the special function unit is the bottleneck: every fourth pair uses the
-// polynomial instead.
+// If a pair needs more than one exponential, the special function unit is the bottleneck: therefore every fourth pair
+// uses the polynomial.
 KERNOPS_FN float exp2_in_turn(float x, int turn) {
 #if __CUDA_ARCH__ >= 860  // 8 additions per special function
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The special function instruction negates its operand
-// without extra cost.
+// Computes 2^-x for 0 <= x <= 125. One of `every` pairs uses the polynomial. The special function instruction negates
+// its operand without extra cost.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
   if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);
@@ -91,16 +91,16 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// Returns y, which is 2^x, if 2^x is a normal number; otherwise returns 0 or Inf, and NaN if x is NaN. Integer
-// instructions without a branch process several pairs at a time and leave the double precision units free for other
-// pairs.
+// Returns y, which is 2^x, if 2^x is a normal number. Returns 0 or Inf if 2^x is too small or too large, and NaN if x
+// is NaN. The integer instructions of this function leave the double precision units free for other pairs. Without a
+// branch, the compiler can interleave several pairs.
 KERNOPS_FN double limited(double x, double y) {
   const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
   const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;
   return __longlong_as_double(size >= 0x408ff00000000000 ? instead : __double_as_longlong(y));  // 1022
 }
 
-// 2^x for |x| < 1022.
+// Computes 2^x for |x| < 1022.
 KERNOPS_FN double exp2_of_small(double x) {
   const double n = x + to_integer;
   return exp2_sum(x - (n - to_integer), n);
@@ -114,7 +114,7 @@ KERNOPS_FN double exp(double x) {
   return limited(x * 1.4426950408889634, exp2_sum(rest * 1.4426950408889634, n));
 }
 
-// The larger of two numbers; if one is NaN, the other one.
+// The larger of two numbers. If exactly one number is NaN, the result is the other number.
 KERNOPS_FN float larger(float x, float y) { return ::fmaxf(x, y); }
 KERNOPS_FN double larger(double x, double y) { return x > y ? x : y; }
 

@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Joins the state o, whose sums have not been settled (settle()); the reduction R may define its own absorb().
+// Joins the state o, for which settle() has not been called, to the state s. A reduction R may define its own absorb().
 template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
   R::absorb(s, o);
 }
@@ -15,15 +15,16 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
   R::merge(s, o);
 }
 
-// The state of F entries that are reduced separately by a struct of reductions.h; a weighted sum multiplies each value
-// by its weight before the addition.
+// The state of F entries, each of which a struct of reductions.h reduces separately. A weighted sum multiplies each
+// value by its weight before the addition.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;
   // True if sums of several pairs can be added instead of single pairs.
   static constexpr bool adds_tiles =
       (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
-  // Number of threads that share the registers of a multiprocessor; 0 leaves the choice to the compiler.
+  // Minimum number of resident threads per multiprocessor, which limits the registers of a thread. 0 leaves this choice
+  // to the compiler.
   static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
   State<R, A, int> s[F];
 
@@ -40,7 +41,8 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   KERNOPS_FN void settle() {
     KERNOPS_EACH_FEW(k, F) R::settle(s[k]);
   }
-  // If all values are infinite and equal, no value improves on the initial state; the first value is then the result.
+  // If all values are infinite and equal, no value is better than the initial state. In this case, the result is the
+  // first value.
   KERNOPS_FN void adopt(int first) {
     KERNOPS_EACH_FEW(k, F)
       if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;

@@ -1,4 +1,5 @@
-// Fills the levels of a Formula (uniform, rows, columns) with input data and the values computed from them.
+// Fills the levels of a Formula with input data, and with values computed from the data. The levels are the uniform
+// values, and the values of each row and of each column; an item is one row or one column.
 #pragma once
 #include <kernops/jobs/device.h>
 #include <kernops/sixteen_bits.h>
@@ -10,7 +11,7 @@ inline namespace KERNOPS_ISA {
 
 template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
 
-constexpr int long_item = 16;  // entries
+constexpr int long_item = 16;  // number of entries from which an item is long
 
 // Loads N numbers of an item, 16 bytes at a time if the stride of the items allows it.
 template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
@@ -24,7 +25,8 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   }
   return part<0, N>(all);
 }
-// Loads N numbers into `to` instead of returning the numbers, for the same reason as apply_to().
+// Loads N numbers into `to`. The function does not return the numbers, because copies of long values take the compiler
+// much time.
 template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to, const T* from) {
   if constexpr (KERNOPS_IS_LONG(N)) {
     KERNOPS_UNROLL_BY(4)
@@ -34,7 +36,8 @@ template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to,
   }
 }
 
-// Returns entry k of item n. The kind is tested for each entry, because one loop for each kind takes longer to compile.
+// Returns entry k of item n. The function tests the kind of the source for each entry, because a separate loop for each
+// kind would take longer to compile.
 template <class T>
 __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given, long long n, int k) {
   const long long at = n * s.item + k * s.entry;
@@ -47,8 +50,8 @@ __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given
                                             : double(s.first + n + 1));
 }
 
-// Copies every `step`th entry of a source, from `first` on, into item n of a level. If one thread copies a long item,
-// it writes 16 bytes at a time, since the threads of a warp write to distant addresses.
+// Copies every `step`th entry of a source, from entry `first` on, to item n of a level. If one thread copies a long
+// item, the thread writes 16 bytes at a time, because the threads of a warp write to distant addresses.
 template <bool by_quads = false, class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first,
                                        int step) {
@@ -66,7 +69,7 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
   for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
-// Fills the uniform level, with all threads of a block.
+// Fills the uniform level with all threads of one block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
   const DeviceSource* sources = job.table ? job.table : job.sources;
   for (int s = job.levels[0].first_source; s < job.levels[0].end_source; ++s)
@@ -76,7 +79,8 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
   __syncthreads();
 }
 
-// Fills item n of the rows (level 1) or of the columns (2): its input data, and the values computed from them.
+// Fills item n of the rows (level 1) or of the columns (level 2) with its input data, and with the values computed from
+// the data.
 template <class Formula, int level>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {

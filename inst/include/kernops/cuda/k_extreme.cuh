@@ -6,9 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme values of each entry (sign = 1: smallest, -1: largest), in order; of equal values the earlier one
-// comes first, and NaN comes last. j = -1 marks a free slot, whose v is NaN; free slots follow all values. The largest
-// values are stored with their signs changed.
+// The K most extreme values of each entry (sign = 1: smallest, sign = -1: largest), in order. If two values are equal,
+// the value with the smaller index comes first. NaN comes after all numbers. If j = -1, the slot is free and its v is
+// NaN; free slots come last. If the list has the largest values, the stored values have the opposite sign.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = F == 1 ? 4 : 1, resident = 0;
   static constexpr bool any_order = false;
@@ -20,11 +20,11 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       KERNOPS_EACH(n, K) v[k][n] = not_a_number<T>(), j[k][n] = -1;
   }
   KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
-  // Moves all larger values back by one slot; unrolled for short lists, so that the list stays in registers.
+  // Moves all larger values back by one slot; the loop is unrolled for short lists, so that a list stays in registers.
   KERNOPS_FN void insert(T x, int index, int k) {
     if (is_beyond(x, k)) return;
     if (x != x) return append(x, index, k);
-    bool before = true;  // x comes before the value in slot n
+    bool before = true;  // true if x comes before the value in slot n
     KERNOPS_UNROLL
     for (int n = K - 1; n > 0; --n) {
       const bool before_last = !(x >= v[k][n - 1]);
@@ -42,7 +42,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       done = done || here;
     }
   }
-  // Adds a group of values; most groups contain no value that enters the list.
+  // Adds a group of values. A single test rejects most groups, because most groups have no value that enters the list.
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
     KERNOPS_EACH_FEW(k, F) {

@@ -1,4 +1,5 @@
-// The entry point of a kernel: the name that the host launches, after optional launch bounds.
+// Defines the entry point of a kernel, with the name by which the host launches the kernel. Launch bounds may precede
+// the name.
 #pragma once
 
 #define KERNOPS_KERNEL(name, Job, ...) \

@@ -1,4 +1,4 @@
-// The lanes of a warp, the exchange of plain structs between them, and the transposition of their values.
+// Functions for the lanes of a warp: exchange of plain structs between lanes, and transposition of the lanes' values.
 #pragma once
 #include <kernops/portable.h>
 
@@ -8,7 +8,7 @@ inline namespace KERNOPS_ISA {
 __device__ __forceinline__ int lane_id() { return threadIdx.x % 32; }
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// Returns the struct of another lane; shuffle(word) fetches one word of the struct.
+// Returns the struct of another lane. The function `shuffle` fetches one word of the struct at a time.
 template <class S, class Shuffle> __device__ __forceinline__ S shuffled(const S& s, Shuffle shuffle) {
   constexpr int words = sizeof(S) / 4;
   static_assert(sizeof(S) % 4 == 0, "structs are exchanged in words");
@@ -26,11 +26,11 @@ template <class S> __device__ __forceinline__ S from_above(const S& s, int by) {
   return shuffled(s, [=](unsigned word) { return __shfl_down_sync(all_lanes, word, by); });
 }
 
-// Loads N neighbouring numbers at once.
+// N neighbouring numbers, which one instruction loads.
 template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
 
-// Value n of a warp in shared memory, with a gap of 16 bytes after the VT values of each lane, so that lanes access
-// different banks.
+// The layout by which a warp transposes values in shared memory. The VT values of each lane are followed by a gap of 16
+// bytes, so that lanes access different banks.
 template <class T, int VT> struct Turn {
   static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
   static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }

@@ -1,10 +1,11 @@
-// The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
+// The tiled map-reduce of the GPU, which NVRTC or nvcc compiles.
 //
-// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, the number of entries of each level, and
-// the names of the operations that run once, per row, per column and per pair, in order. If exponents may be expanded,
-// pairs have a second version, Near, for which items begin with their norms (cuda/pairs/expansion.cpp). One thread owns
-// R rows; the threads of a block share tiles of columns; the columns may be split, and the states of the splits are
-// merged in order, so every run returns the same bits.
+// The generated text (cuda/pairs/source.cpp) defines a struct Formula. Formula has the number type, the number of
+// entries of each level, and the operations that run once, per row, per column and per pair, in order. If exponents may
+// be expanded, the code of pairs has a second version, Near, which requires small norms; each row and column then
+// begins with its norm (cuda/pairs/expansion.cpp). One thread owns R rows, and the threads of a block share tiles of
+// columns. The columns may be divided into splits, which different blocks reduce. The states of the splits are merged
+// in order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
@@ -14,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Loads the columns of a tile into shared memory from a filled level.
+// Loads the columns of a tile, which another kernel has filled, into shared memory.
 struct FilledColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -26,7 +27,8 @@ struct FilledColumns {
   }
 };
 
-// Computes the columns of a tile in shared memory, one thread per column; used if only one block of rows reads them.
+// Computes the columns of a tile in shared memory, with one thread per column. This struct is used if there is only one
+// block of rows.
 struct MadeColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -64,7 +66,8 @@ __device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, P
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
-// If large angles are detected in a tile, the tile is computed again.
+// Reduces the pairs of a thread's rows with the columns of a tile. If a sine or cosine has a large argument, the tile
+// is computed again.
 template <class Pairs, int unrolled, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* columns,
                                      int column_stride, int first, int count) {
@@ -140,7 +143,7 @@ __device__ void map_reduce(const PairJob& job) {
 }
 
 // A kernel with the policies that the generated text names: the main loop, the consumer of the values of the pairs, and
-// the pairs to reduce (all, or the columns of given intervals).
+// the pairs that are reduced (all pairs, or pairs with columns in given intervals).
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
 template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
 template <class Row> struct States {};
@@ -154,8 +157,8 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }
 };
 
-// The entry points of a kernel; the job of a kernel is in constant memory, or is an argument. The generated text of the
-// levels contains the kernel that joins splits.
+// The entry point of a kernel, and the constants that the host reads. `Job` is the type of its argument, which may be a
+// constant of the grid. The generated text of the levels contains the kernel that merges splits.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
     kernops::wait_for_kernel_before();                                                                   \

@@ -1,4 +1,5 @@
-// Computes the result of a row from the states of its blocks: states of splits of the columns are joined in order.
+// Computes the result of a row. If the columns are divided into splits, which different blocks reduce, the states of
+// the splits are joined in order.
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/block_pairs.cuh>
@@ -10,13 +11,13 @@ template <class Row> __device__ void finish(const PairJob& job, long long row, R
   state.finish(job.out + row * job.out_row, job.out_entry, job.any_columns);
 }
 
-// The common factor of all terms of a row's sum, by which the sum is multiplied.
+// Returns the factor that all terms of a row's sum have in common. The sum is multiplied by this factor.
 template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
   using T = typename Formula::T;
   return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
 }
 
-// Writes the state of a row of a block: the final result, or the state of one split.
+// Writes the result of a row or, if there are several splits, the state of the block's split.
 template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)
@@ -29,14 +30,14 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
     assign(static_cast<Row*>(job.partials)[split_of_block() * job.partial_rows + row], state);
 }
 
-// Joins states that are `stride` apart, in order.
+// Joins every `step`th state from `begin` to `end` - 1, in order. Successive states are `stride` elements apart.
 template <class Row>
 __device__ void merge_states(Row& state, const Row* states, long long stride, int begin, int end, int step) {
   assign(state, states[begin * stride]);
   for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
 }
 
-// One thread joins the splits of a row into the result, or into one state if other states remain to be joined.
+// One thread joins the splits of a row. It writes the result or, if other states remain to be joined, the joined state.
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
   Row state;
@@ -47,8 +48,9 @@ template <class Row> __device__ void merge_row(const PairJob& job, long long row
     assign(*states, state);
 }
 
-// The last of the blocks that share rows joins the splits of these rows. The fences prevent stale reads of data that
-// other blocks wrote before they increased the counter.
+// Several blocks share the same rows, each with one split. The block that ends last joins the splits of these rows.
+// Each block increases a counter when it ends. The fences prevent stale reads of data that other blocks wrote before
+// they increased this counter.
 template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
   if (!job.arrivals) return;
   __threadfence();
@@ -60,7 +62,7 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
-// Joins the splits of a row in order: one thread per row, or one block if there are many splits.
+// Joins the splits of a row in order: one thread per row or, if there are many splits, one block per row.
 template <class Row> __device__ void merge_splits(const PairJob& job) {
   const bool together = job.splits > merged_by_one;
   const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);

@@ -1,6 +1,6 @@
 // Programmatic dependent launch: a kernel begins while the previous kernel still runs, as soon as all blocks of the
 // previous kernel have signalled or ended. A kernel must wait for the previous kernel before it accesses memory that
-// the previous kernel reads or writes. On GPUs without this feature the functions do nothing.
+// the previous kernel reads or writes. On GPUs without this feature, the functions below have no effect.
 #pragma once
 
 namespace kernops {

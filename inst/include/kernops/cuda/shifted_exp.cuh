@@ -6,26 +6,26 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Exponentials, computed after subtraction of a shift from the exponents. The shift is the largest exponent of the row,
-// or nearly so. The plan may have converted exponents to base 2, which saves one instruction per pair if there is one
-// weight.
+// Exponentials of exponents from which a shift has been subtracted. The shift of a row is close to the largest exponent
+// of the row. With base_2, the plan has converted the exponents to base 2; this saves one instruction per pair if a
+// pair has one weight.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 
   static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
-  // The new shift when the largest exponent is `highest`. The shift of log_sum is at most -lowest(), so that Inf minus
-  // the shift is Inf and reaches the result.
+  // Returns the new shift if the largest exponent is `highest`. The shift of log_sum is at most -lowest(), which is
+  // finite. Therefore an infinite exponent minus the shift is Inf, and the result is Inf.
   static KERNOPS_FN T shift(T highest) { return kind == Shifted::log_sum && highest > -lowest() ? -lowest() : highest; }
   static KERNOPS_FN T of(T difference) { return exp2(base_2 ? difference : T(1.4426950408889634) * difference); }
   static KERNOPS_FN T of(T exponent, T shift) {
     return kind != Shifted::log_sum && exponent == shift ? T(1) : of(exponent - shift);
   }
-  // The factor by which sums are rescaled when the shift changes.
+  // The factor that rescales sums if the shift changes from `from` to `to`.
   template <class A> static KERNOPS_FN A change(A from, A to) {
     return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
   }
   static KERNOPS_FN double natural(double x) { return base_2 ? x * 0.6931471805599453 : x; }
-  // The largest exponent. Comparisons skip a NaN exponent, but `mass`, the sum of exponentials, is then NaN.
+  // The largest exponent. Comparisons ignore NaN exponents, but then `mass`, the sum of the exponentials, is NaN.
   static KERNOPS_FN double top(T shift, double mass) {
     return mass != mass ? mass : shift == lowest() ? -infinity<double>() : natural(shift);
   }
@@ -34,17 +34,18 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   }
 };
 
-// The maximum by which an exponent exceeds the shift if there are many weights: exponentials then stay far below the
-// largest representable number, even when multiplied by large weights.
+// The maximum by which an exponent may exceed the shift if a pair has many weights. With this limit, exponentials stay
+// far below the largest representable number, even after multiplication by large weights.
 constexpr int most_excess = 8;
 
-// The exponentials of a Formula without shifted exponents.
+// The type Formula::Powers of a Formula that has no shifted exponents.
 struct NoPowers {};
 template <class Formula> KERNOPS_FN constexpr bool shifts() {
   return !SameType<typename Formula::Powers, NoPowers>::value;
 }
 
-// Sums of exp(f - max f) * w. The maximum of a group is computed first, so there is one exponential per pair.
+// Sums of exp(f - max f) * w. The maximum of a group of pairs is computed first, so that a pair takes only one
+// exponential.
 template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
   using Powers = ShiftedPowers<T, result, (W < many_weights)>;
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
@@ -69,7 +70,7 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     KERNOPS_EACH_FEW(k, W) BlockSum::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
-    T highest = shift;  // NaN is never the larger value; it reaches the sums through exp()
+    T highest = shift;  // larger() ignores NaN, but exp(NaN) makes the sums NaN
     KERNOPS_EACH(u, N)
       if (u < n) highest = larger(f[u][0], highest);
     rescale(Powers::shift(highest));

@@ -1,5 +1,5 @@
-// Stores every value of f, on the GPU; the counterpart of cpu/store.h. Threads of neighbouring rows write to adjacent
-// addresses.
+// Stores every value of f (the formula) on the GPU; the counterpart of cpu/store.h. The threads of neighbouring rows
+// write to adjacent addresses.
 #pragma once
 #include <kernops/jobs/device.h>
 #include <kernops/cuda/values.cuh>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a row is the address of its result, or null beyond the last row.
+// The state of a row is the address of its result, or null after the last row.
 template <class T, int F> struct StoreRow {
   static constexpr int group = 1, resident = 0;
   static constexpr bool any_order = true, adds_tiles = false;
@@ -31,7 +31,7 @@ template <class T, int F> struct StoreRow {
   KERNOPS_FN void finish(double*, long long, bool) {}
 };
 
-// Initialises the state of a row of the job, before its first pair.
+// Initialises the state of a row before the first pair of this row.
 template <class Row> __device__ __forceinline__ void start_row(Row& state, const PairJob&, long long, bool) {
   state.start();
 }

@@ -1,6 +1,7 @@
-// Sines and cosines of floats, for each pair. Range reduction subtracts multiples of pi in two fused steps, the first
-// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. For all floats up to `few_turns`, the
-// absolute error is at most 1.9e-7. The special function unit would be faster by a fifth, with an error of 4.9e-7.
+// Sines and cosines of floats for pairs. The range reduction subtracts a multiple of pi in two fused multiply-adds; the
+// first of them is exact. Then a minimax polynomial on [-pi/2, pi/2] is evaluated. For all floats up to `few_turns`,
+// the absolute error is at most 1.9e-7. The special function unit would be faster by a fifth, but has an error of
+// 4.9e-7.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -9,8 +10,9 @@ inline namespace KERNOPS_ISA {
 
 constexpr float few_turns = 65536;  // radians
 
-// Multiples n of pi are counted by adding n units of 2^-23 to `centre`, a number near -2. For |n| up to 2^15 the upper
-// bits of the sum, most of which are 1, do not change; for larger |n|, one of the bits that are 1 becomes 0.
+// The reduced argument is x - n pi. The number n is computed by adding n units of 2^-23 to `centre`, a number near -2.
+// For |n| up to 2^15, the upper bits of this sum do not change. Most of these bits are 1; for larger |n|, at least one
+// of them becomes 0.
 constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   constexpr float centre = -0x1.ffp0f;
@@ -40,13 +42,14 @@ KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
   return fma(p, z, 9.9999997659e-1f) * with_sign(r, half_turns);
 }
 
-// A function call, so that the code for large arguments, which reads many digits of pi, is not repeated for each pair.
+// The code for large arguments reads many digits of pi. It is a function that is not inlined, so that the code is not
+// repeated for each pair.
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 
-// Treats all arguments of pairs as small, and collects the bits that they have in common, at half an instruction per
-// argument: a branch for each pair would cost 1.5 times as much. The common bits show afterwards whether all arguments
-// were small.
+// Treats all arguments as small, and collects the bits that are set for every argument. These bits show afterwards
+// whether all arguments were small. This test takes half an instruction per argument; a branch for each pair would take
+// 1.5 times as much time.
 struct FewTurns {
   unsigned common = ~0u;
   KERNOPS_FN bool enough() const { return (common & upper_bits) == upper_bits; }
@@ -62,7 +65,7 @@ struct FewTurns {
     return saw(result, half_turns);
   }
 };
-// Tests each argument, with a branch.
+// Tests each argument by a branch.
 struct AnyTurns {
   int half_turns;
   KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x, half_turns) : cos_of_any(x); }

@@ -6,7 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A vector in registers; entries are selected by compile-time constants. A vector of size 1 is repeated.
+// A vector in registers; entries are selected by compile-time constants. A vector of size 1 has the same entry for
+// every k.
 template <class T, int N> struct Vec {
   T v[N];
   KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
@@ -32,22 +33,22 @@ template <class A> struct SameType<A, A> { static constexpr bool value = true; }
 
 template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 
-// Entries offset .. offset + size - 1 of a longer value, in place, because copies take longer to compile.
+// Returns a reference to entries offset .. offset + size - 1 of a longer value. A copy would take longer to compile.
 template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& part(const Vec<T, N>& whole) {
   static_assert(offset + size <= N, "entries of it");
   return reinterpret_cast<const Vec<T, size>&>(whole.v[offset]);
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
-// An argument of an operation; all levels use the same type, as in the CPU's tiles.
+// An argument of an operation. The type does not depend on the level, as in the CPU's tiles.
 template <class T> struct RegisterView {
   const T* v;
   bool repeats;
   KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
 };
 
-// Writes the result to its destination instead of returning it: the compiler needs more time to copy all members of
-// long values.
+// Applies the operation Op, and writes the result to `result`. The function does not return the result, because the
+// compiler needs much time for copies of long values.
 template <class Op, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void apply_to(Vec<T, size>& result, const Vec<T, A>& a = one<T>(), const Vec<T, B>& b = one<T>(),
                          const Vec<T, C>& c = one<T>()) {
@@ -72,7 +73,7 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
   return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
 }
 
-// An expanded exponent c |x - y|^2: the sum of both norms and of the inner product of -2 c x and y, entry by entry.
+// An expanded exponent c |x - y|^2: the sum of the norms of x and y, and of the inner product of -2 c x and y.
 template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
   T sum = norm.v[0];
   KERNOPS_EACH(k, D) sum += x.v[k] * y.v[k];
@@ -85,7 +86,7 @@ KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& column
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
-// Exponentials for pair `turn` of the pairs that a thread processes at a time.
+// Computes exponentials for number `turn` of the pairs that a thread processes at a time.
 template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
   Vec<T, D> result;
   KERNOPS_EACH(k, D) result.v[k] = exp2_in_turn(x.v[k], turn);
@@ -96,32 +97,34 @@ template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>
   return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
-// True if an exponent with this norm can be expanded. By cancellation, the two norms of a pair then add
-// an absolute error of at most 2 x 32 unit roundoffs to the exponent, about as much as rounding the coordinates to T.
-// NaN gives false.
+// True if an exponent with this norm can be expanded; the row or column is then called near. Cancellation between the
+// two norms of a pair adds an absolute error of at most 2 x 32 unit roundoffs to the exponent, about as much as
+// rounding the coordinates to T. NaN gives false.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
 
-// True if a weight stays within the range of T when multiplied by 2^norm of a near column.
+// True if a weight times 2^norm of a near column stays within the range of the type.
 KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
 KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
 
-// True if exponents with this column can be expanded.
+// True if the exponents of pairs with this column can be expanded.
 template <class Near, class T> KERNOPS_FN bool is_near_column(const T* column) {
   return is_near(column[Near::norm]) && (Near::weight == Near::norm || is_moderate(column[Near::weight]));
 }
 
-// Multiplies the weight of the column by 2^norm, or sets it to 2^norm, which saves one addition for each exponent.
+// Multiplies the weight of the column by 2^norm or, if the column has no weight, sets the weight to 2^norm. This saves
+// one addition for each exponent.
 template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
   const T power = exp2_of_small(column[Near::norm]);
   column[Near::weight] = Near::weight == Near::norm ? power : column[Near::weight] * power;
 }
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 requires the product of two
-// vectors, centred and scaled by sqrt(2 |c|), one of them with the sign of -c. If is_near() holds for their norms, each
-// float becomes two 16-bit numbers with 11 significant bits each; both vectors are multiplied by 2^12 against
-// underflow. A chunk of 16 entries is 16 words. In a row, 4 consecutive entries are stored together, large parts before
-// small ones; in a column, the first two of each 4 entries come first, then the other two, then the small parts
-// likewise (cuda/wide/tensor_numbers.cuh).
+// vectors, which are centred and scaled by sqrt(2 |c|); one of the two vectors is also multiplied by the sign of -c. If
+// is_near() is true for both norms, each float is split into a large and a small part, which are 16-bit numbers with 11
+// significant bits. The vectors are multiplied by 2^12 to prevent underflow. A chunk of 16 entries takes 16 words. In a
+// row, 4 consecutive entries are stored together: first their large parts, then their small parts. In a column, the
+// order is: the large parts of the first two of each 4 entries, the large parts of the last two of each 4 entries, and
+// then the small parts in the same order (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
@@ -181,7 +184,7 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
 }
 
 // Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries; `as_matrices` selects the
-// layout that columns and warp groups use. Returns the squared length of the vector.
+// layout of columns, which rows for warp groups also have. Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
@@ -198,8 +201,9 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
 }
 
 // Stores a vector of an expanded exponent, and its norm. Negative weights of coordinates make the norm NaN. The norm is
-// computed from the stored vector, so rounding only moves the point slightly. If the vector of a column is also
-// `summed` and is so short that its 16-bit numbers are coarse, the column is not near.
+// computed from the stored vector, so that the rounding of the vector has the same effect as a small shift of the
+// point. If the vector of a column is also `summed`, and is so short that its 16-bit numbers are coarse, the column is
+// not near (is_near()).
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
@@ -214,12 +218,12 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 
-// A vector of an inner product, divided by a power of two such that its largest entry is between 4 and 8. The vector is
-// not near if it is not finite or its largest entry is outside 2^-60 .. 2^60. Entries that are much smaller than the
-// largest one lose digits, which matters only in products with large entries of another vector. The norm is therefore 2
-// if a nonzero entry is much smaller, 1 if only zeros are much smaller, and 0 otherwise; a pair is near if its norms
-// add up to less than 3. If the vector of a column is also `summed`, no entry may be so small that it has too few
-// digits.
+// Stores a vector of an inner product, divided by a power of two such that the largest entry is between 4 and 8. The
+// vector is not near (the tensor cores cannot use it) if it is not finite, or if its largest entry is outside 2^-60 ..
+// 2^60. Entries that are much smaller than the largest entry lose digits, which matters only in products with large
+// entries of the other vector. Therefore `norm` is 2 if a nonzero entry is much smaller, 1 if only zeros are much
+// smaller, and 0 if no entry is much smaller. A pair is near if its two norms add up to less than 3. If the vector of a
+// column is also `summed`, the column is not near if an entry is so small that it has too few digits.
 template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;
@@ -229,7 +233,7 @@ KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   const bool near = finite && (most == 0 || most >= 0x1p-60f);
   const unsigned exponent = near && most > 0 ? (__float_as_uint(most) & 0x7f800000u) - (2u << 23) : 127u << 23;
   const float inverse = __uint_as_float((254u << 23) - exponent);
-  float least = most;  // the smallest entry except zeros
+  float least = most;  // the smallest absolute value of a nonzero entry
   bool zero = false;
   put_halves<size, room, as_matrices>(whole + offset, [&](int k) {
     zero = zero || x.v[k] == 0;
@@ -244,7 +248,8 @@ KERNOPS_FN Vec<float, 1> rescaled(const Vec<float, 1>& product, const Vec<float,
   return {product.v[0] * (unscaled<float>().v[0] * row.v[0]) * column.v[0]};
 }
 
-// Operations from memory to memory, for work done once per item.
+// Applies an operation to vectors in memory, and writes the result to memory. Used for values that are computed once
+// per row or column.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
   using View = RegisterView<T>;

@@ -1,5 +1,6 @@
-// Folds of the slices of an array by an associative formula, read by NVRTC. The formula need not be commutative: a
-// thread folds consecutive values, and parts and chunks are joined in order.
+// Folds the slices of an array (the values of one result) by an associative formula; NVRTC compiles this file. The
+// formula need not be commutative: a thread folds consecutive values. The parts of the threads, and the chunks of long
+// slices, are joined in order.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 
@@ -28,7 +29,7 @@ template <class F, class T, bool skip> struct SliceFold {
   const SliceJob& job;
   const Post& post;
   FoldState* shared;
-  T* rooms;  // one room for each warp of a block
+  T* rooms;  // memory to transpose values, for each warp of a block
 
   __device__ T number(long long k) const {
     const long long offset = job.reduced.count == 1 ? k * job.reduced.run[0].stride : spot(job.reduced, k).offset;
@@ -38,7 +39,8 @@ template <class F, class T, bool skip> struct SliceFold {
     if (!skip || x == x) s = join_folds<F>(s, {x, 1});
   }
 
-  // Adjacent threads compute adjacent results: each thread reads its part of the slice.
+  // The fold of a slice that is not contiguous in memory. Adjacent threads compute adjacent results, and a thread reads
+  // its part of a slice.
   __device__ FoldState across() const {
     constexpr int batch = 8;
     const long long share = (post.end - post.begin + job.parts - 1) / job.parts;
@@ -54,7 +56,8 @@ template <class F, class T, bool skip> struct SliceFold {
     return fold_parts<F>(shared, s, post.part, job.parts, post.neighbour);
   }
 
-  // Returns the fold of the values of all lanes to the first lane; each lane has adjacent values.
+  // Returns the fold of the values of all lanes; only the first lane receives the result. The values of a lane are
+  // consecutive.
   template <int lanes> static __device__ FoldState fold_tile(const T (&x)[each], int lane) {
     FoldState s{as_double(x[0]), 1};
     if constexpr (skip) {
@@ -69,8 +72,8 @@ template <class F, class T, bool skip> struct SliceFold {
     }
   }
 
-  // The fold of the values from position k to `end`, which are fewer than a tile or lie in several runs of
-  // job.reduced.
+  // The fold of the values from position k to `end`. These values are too few for a tile, or lie in several contiguous
+  // runs (job.reduced).
   template <int lanes> __device__ FoldState fold_rest(T* room, long long k, long long end, int lane) const {
     __syncwarp();
     KERNOPS_UNROLL_BY(1)
@@ -83,8 +86,9 @@ template <class F, class T, bool skip> struct SliceFold {
     return fold_parts<F>(nullptr, s, lane, lanes, 1);
   }
 
-  // Adjacent threads share one slice. The lanes of a warp fold consecutive values, tile by tile: they load adjacent
-  // values, transpose them in shared memory, and meanwhile load the next tile.
+  // The fold of a contiguous slice, which adjacent threads share. A warp loads adjacent values of a tile, and
+  // transposes these values in shared memory, so that each lane folds consecutive values. The next tile is loaded at
+  // the same time.
   template <int lanes> __device__ FoldState along() const {
     constexpr int tile = lanes * each;
     const int lane = post.part % lanes, warp = post.part / lanes, warps = job.parts / lanes;
@@ -136,7 +140,7 @@ template <class F, class T, bool skip> __device__ void fold_slices(const SliceJo
     static_cast<FoldState*>(job.partials)[post.result * job.chunks() + blockIdx.y] = s;
 }
 
-// Block n joins the chunks of result n.
+// Block n joins the chunks of the slice of result n.
 template <class F> __device__ void merge_folds(const SliceJob& job) {
   __shared__ FoldState shared[slice_threads];
   const long long chunks = job.chunks(), share = (chunks + slice_threads - 1) / slice_threads;

@@ -1,13 +1,13 @@
-// Reductions over dimensions of an array on the GPU, read by NVRTC. A block computes several results with several
-// threads (parts) for each: neighbouring threads share one result if a slice is contiguous in memory, and compute
-// neighbouring results otherwise. Parts, and chunks of long slices, are joined in a fixed order, so every run returns
-// the same bits.
+// Reductions over dimensions of an array on the GPU; NVRTC compiles this file. A slice contains the values of one
+// result. A block computes several results, and several threads compute the parts of each result. If slices are
+// contiguous in memory, neighbouring threads share one result; if not, neighbouring threads compute neighbouring
+// results. Parts, and chunks of long slices, are joined in a fixed order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/axes/walk.cuh>
 
 namespace kernops {
 
-// The reduction R of a slice; a position (of a minimum, say) that does not exist is NaN.
+// The reduction R of a slice. A position, such as that of a minimum, is NaN if the slice has no valid value.
 template <class R> struct OfSlice : R {};
 template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
@@ -17,7 +17,7 @@ template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
 
 template <class R> using SliceState = State<R, double, long long>;
 
-// Joins the parts of each result; the first part returns the total.
+// Joins the states of all parts of a result. The thread of the first part receives the joined state.
 template <class R>
 __device__ SliceState<R> join_states(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts,
                                      int neighbour) {
@@ -42,7 +42,7 @@ template <class R, class T, bool skip> __device__ SliceState<R> reduce_part(cons
   return s;
 }
 
-// The states of whole slices or of their chunks, for the first part of each.
+// The state of a whole slice, or of a chunk of a slice, in the thread of the first part.
 template <class R, class T, bool skip>
 __device__ SliceState<R> reduce_parts(SliceState<R>* shared, const SliceJob& job, const Post& post) {
   return join_states<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
@@ -76,8 +76,8 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
   }
 }
 
-// Returns whether the slice of this thread contains NA; searches only if `asked`. All threads of a block must call this
-// function.
+// Returns whether the slice of this thread contains NA. Threads search only if `asked` is true. All threads of a block
+// must call this function.
 template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
   __shared__ int found[slice_threads];
   found[threadIdx.x] = 0;
@@ -94,7 +94,7 @@ template <class T> __device__ bool has_missing(const SliceJob& job, Post post, b
   return found[post.first];
 }
 
-// If a result is NaN and its slice contains NA, the result becomes NA.
+// Replaces a result that is NaN by NA if the slice contains NA.
 template <class T> __device__ void mark_missing(const SliceJob& job, int outputs) {
   const Post post(job);
   double* out = post.idle ? nullptr : job.out + post.base.number * outputs;

@@ -1,5 +1,5 @@
-// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, followed by the share of each
-// value in the result.
+// Softmax over dimensions of an array on the GPU: the log-sum-exp of each slice (cuda/axes/reduce.cuh), followed by the
+// share of each value in the sum of exponentials.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 
@@ -30,7 +30,7 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   __syncthreads();
   const double top = shared[post.first].v[0];
   double share = job.alpha / shared[post.first].v[1];
-  if (top - top != 0) share = top - top;  // an infinite sum has no shares
+  if (top - top != 0) share = top - top;  // the shares of an infinite sum are NaN
   if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
   if (post.idle) return;
   walk<4, T>(

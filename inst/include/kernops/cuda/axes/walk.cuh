@@ -1,5 +1,5 @@
-// Maps the threads of a block to the slices of an array: the result that a thread contributes to, and the values of its
-// part.
+// Maps the threads of a block to the slices of an array: computes which result a thread contributes to, and which
+// values of the slice the thread reads.
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/missing.h>
@@ -30,10 +30,11 @@ __device__ inline Spot spot(const Runs& runs, long long index) {
   return at;
 }
 
-// The result, the chunk and the part of a thread. Idle threads may read the values of the last result.
+// The result, the chunk and the part of a thread. Idle threads (threads without a result) may read the values of the
+// last result.
 struct Post {
   int part, neighbour,
-      first;  // neighbour: distance between threads of the same result; first: the first of these threads
+      first;  // neighbour: distance between threads of the same result; first: the first thread of the result
   long long result, begin, end;
   Spot base;
   bool idle;
@@ -51,8 +52,8 @@ struct Post {
   }
 };
 
-// Calls body(value, offset, position) for the thread's values of its slice, then pause(). A thread loads `batch` values
-// before it calls body() with the first of them.
+// Calls body(value, offset, position) for each value that the thread reads, and pause() after each batch of values. A
+// thread first loads a batch, and then calls body() for its values.
 template <int batch, class T, class F, class G>
 __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   const T* const values = values_of<T>(job);
@@ -80,9 +81,9 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   }
 }
 
-// Joins each part of a result with the next one, then pairs of parts, and so on: by shuffles within a warp if the parts
-// of a result are adjacent lanes, and in `shared` otherwise. The first part receives the total. All threads of a block
-// must call this function.
+// Joins each part of a result with the next part, then pairs of parts, and so on. If the parts of a result are adjacent
+// lanes of a warp, the parts are joined by shuffles, and otherwise in `shared` memory. The thread of the first part
+// receives the joined state. All threads of a block must call this function.
 template <class State, class Merge>
 __device__ State join_parts(State* shared, State mine, int part, int parts, int neighbour, Merge merge) {
   int joined = 1;

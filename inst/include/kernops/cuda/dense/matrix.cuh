@@ -1,12 +1,12 @@
-// Copies chosen rows and columns of a matrix on the device, read by NVRTC.
+// Copies selected rows and columns of a matrix on the device; NVRTC compiles this file.
 #pragma once
 #include <kernops/jobs/matrix.h>
 #include <kernops/sixteen_bits.h>
 
 namespace kernops {
 
-// One thread per row of the result, which holds the chosen entries in column-major order. If `rows` is null, all rows
-// are chosen.
+// One thread per row of the result. The result contains the selected entries in column-major order. If `rows` is null,
+// all rows are selected.
 template <class T> __device__ void gather(const GatherJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.row_count) return;

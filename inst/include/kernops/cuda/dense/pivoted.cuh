@@ -1,16 +1,16 @@
-// Pivoted Cholesky decomposition on the GPU, read by NVRTC: the work between two columns of the matrix, in doubles,
-// without a transfer of pivots to the host.
+// Pivoted Cholesky decomposition on the GPU, in doubles; NVRTC compiles this file. After each column of the matrix,
+// these kernels update the diagonal and choose the next pivot, without a transfer of pivots to the host.
 #pragma once
 #include <kernops/cuda/dense/solve.cuh>
 
 namespace kernops {
 
-// The larger value, or the first of two equal values.
+// True if pivot a has the larger value or, if the values are equal, the smaller row.
 __device__ inline bool is_ahead(const Pivot& a, const Pivot& b) {
   return a.value > b.value || (a.value == b.value && a.row < b.row);
 }
 
-// Joins the pivots of the threads of a block; thread 0 holds the result.
+// Finds the best of the pivots of the threads of a block. Thread 0 receives the result.
 template <int threads> __device__ Pivot join_pivots(Pivot mine) {
   __shared__ Pivot all[threads];
   mine.total = sum_of_block<threads>(mine.total);
@@ -26,7 +26,8 @@ template <int threads> __device__ Pivot join_pivots(Pivot mine) {
 }
 
 // Replaces column step - 1 of the matrix by the same column of the decomposition, and subtracts the contribution of
-// this column from the diagonal; step 0 has no column. Each block finds the largest entry of the remaining diagonal.
+// this column from the diagonal; in step 0, there is no column yet. Each block finds the largest entry of the remaining
+// diagonal.
 template <int threads> __device__ void take_out_column(const PivotJob& job) {
   __shared__ double at_pivot[PivotJob::most_columns];
   const int last = job.step - 1;
@@ -54,7 +55,7 @@ template <int threads> __device__ void take_out_column(const PivotJob& job) {
   if (threadIdx.x == 0) job.partials[blockIdx.x] = mine;
 }
 
-// One block finds the largest remaining diagonal entry of all blocks, and its point.
+// One block finds the largest of the diagonal entries that the blocks of take_out_column() found, and its point.
 template <int threads> __device__ void choose_pivot(const PivotJob& job) {
   __shared__ long long chosen;
   Pivot mine{job.n, -1, 0};

@@ -1,16 +1,16 @@
-// Operations of iterative solvers on blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once,
-// in doubles. Sums are formed without atomics, in an order that depends only on the number of rows, so every run
-// returns the same bits.
+// Operations of iterative solvers on blocks of vectors on the GPU, in doubles; NVRTC compiles this file. A kernel
+// processes all columns of a block of vectors. Sums use no atomic operations, and their order depends only on the
+// number of rows, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
 
 namespace kernops {
 
-// Sums over a block of threads, pairwise; thread 0 receives the sum.
+// Sums the values of a block of threads pairwise; thread 0 receives the sum.
 template <int threads> __device__ double sum_of_block(double mine) {
   __shared__ double all[threads];
-  __syncthreads();  // all threads have read the previous sum
+  __syncthreads();  // waits until all threads have read the previous sum
   all[threadIdx.x] = mine;
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -19,7 +19,7 @@ template <int threads> __device__ double sum_of_block(double mine) {
   return all[0];
 }
 
-// y = a x + b y, with a and b for each column. Thread n processes row n.
+// Computes y = a x + b y, where a and b have a number for each column. Thread n processes row n.
 __device__ inline void axpby(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;
@@ -29,7 +29,7 @@ __device__ inline void axpby(const VectorJob& job) {
   }
 }
 
-// y = y + d x, with d for each row.
+// Computes y = y + d x, where d has a number for each row.
 __device__ inline void add_rows(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;
@@ -39,7 +39,8 @@ __device__ inline void add_rows(const VectorJob& job) {
   }
 }
 
-// Parts of the scalar product of each column of x with the same column of y: block m adds up rows at a fixed distance.
+// Computes parts of the inner product of each column of x with the same column of y. Block m adds up part m of the
+// rows.
 template <int threads> __device__ void dot_parts(const VectorJob& job) {
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
     const double *x = job.x + column * job.rows, *y = job.y + column * job.rows;
@@ -51,7 +52,7 @@ template <int threads> __device__ void dot_parts(const VectorJob& job) {
   }
 }
 
-// Second pass: block m joins the parts of column m.
+// The second pass after dot_parts(): block m adds the parts of column m.
 template <int threads> __device__ void dot_sums(const VectorJob& job) {
   for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
     double mine = 0;
@@ -62,7 +63,8 @@ template <int threads> __device__ void dot_sums(const VectorJob& job) {
   }
 }
 
-// Parts of the scalar products of all columns of x with all columns of y; a block computes tile x tile products.
+// Computes parts of the inner products of all columns of x with all columns of y. A block computes tile x tile inner
+// products for part of the rows.
 template <int threads, int tile> __device__ void inner_parts(const VectorJob& job) {
   const int across = (job.inner + tile - 1) / tile, tiles = across * ((job.columns + tile - 1) / tile);
   for (int which = blockIdx.y; which < tiles; which += gridDim.y) {
@@ -87,7 +89,8 @@ template <int threads, int tile> __device__ void inner_parts(const VectorJob& jo
   }
 }
 
-// y = x A for a matrix A of inner x columns. Thread n computes row n, `tile` columns at a time.
+// Computes y = x A, where A is a matrix with `inner` rows and `columns` columns. Thread n computes row n, `tile`
+// columns at a time.
 template <int tile> __device__ void combine(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;

@@ -1,5 +1,6 @@
-// A sparse inverse U' U of a covariance matrix applied to blocks of vectors, read by NVRTC. Both factors gather: a warp
-// computes one row of U or one column of its transpose. Each sum has a fixed order, so every run returns the same bits.
+// Multiplies a sparse inverse U' U of a covariance matrix by blocks of vectors; NVRTC compiles this file. A warp
+// computes one entry of U x or of U' x for each vector x, so no two warps add to the same entry. Each sum has a fixed
+// order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
@@ -11,7 +12,7 @@ __device__ inline double sum_of_warp(double mine) {
   return mine;
 }
 
-// Computes rows of D^-2 (I - B) x, where U = D^-1 (I - B).
+// Computes rows of D^-2 (I - B) x, where U = D^-1 (I - B), D is diagonal and B has the weights of the neighbours.
 __device__ inline void sparse_forward(const SparseJob& job) {
   const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32, first = point * job.m;
   if (point >= job.n) return;
@@ -28,7 +29,7 @@ __device__ inline void sparse_forward(const SparseJob& job) {
   }
 }
 
-// Computes rows of (I - B)' y, where y holds the rows of sparse_forward().
+// Computes rows of (I - B)' y, where y is the result of sparse_forward().
 __device__ inline void sparse_back(const SparseJob& job) {
   const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
   if (point >= job.n) return;

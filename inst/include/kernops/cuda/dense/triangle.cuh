@@ -1,12 +1,12 @@
-// Operations of the exact Gaussian process on the lower triangle of a matrix on the GPU, read by NVRTC, in doubles.
-// Sums have a fixed order.
+// Operations of the exact Gaussian process on the lower triangle of a matrix on the GPU, in doubles; NVRTC compiles
+// this file. Sums have a fixed order.
 #pragma once
 #include <kernops/cuda/dense/solve.cuh>
 
 namespace kernops {
 
-// Adds `left` to the diagonal, and sets the entries above the diagonal within each block of columns to 0. Rows beyond n
-// become rows of the unit matrix. One thread per row.
+// Adds `left` to the diagonal, and sets entries above the diagonal to 0 within each block of columns. Rows with padding
+// (from row n on) become rows of the unit matrix. One thread per row.
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= job.order) return;
@@ -33,8 +33,8 @@ template <int threads> __device__ void column_squares(const TriangleJob& job) {
   }
 }
 
-// Copies the part of the matrix from column `first` and row `first` on to `block`. Entries above the diagonal, and
-// columns beyond the matrix, become 0.
+// Copies some columns of the matrix, from column `first` and row `first` on, to `block`. Entries above the diagonal
+// become 0, and so do columns beyond the last column of the matrix.
 __device__ inline void take_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -45,8 +45,9 @@ __device__ inline void take_columns(const TriangleJob& job) {
   }
 }
 
-// Subtracts left right' from the columns of a symmetric matrix in `block`, and converts the result to weights of a sum
-// over the lower triangle: entries below the diagonal are doubled, and entries above the diagonal become 0.
+// Subtracts left right' from the columns of a symmetric matrix in `block`, and converts the difference to weights of a
+// sum over the lower triangle. For this purpose, entries below the diagonal are doubled, and entries above the diagonal
+// become 0.
 __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -60,7 +61,7 @@ __device__ inline void weigh_columns(const TriangleJob& job) {
   }
 }
 
-// The sum of each column of `block`, an n x columns matrix.
+// Computes the sum of each column of `block`, which is a matrix with n rows.
 template <int threads> __device__ void column_sums(const TriangleJob& job) {
   for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
     double mine = 0;

@@ -1,12 +1,12 @@
-// The nearest points of a kd-tree: one warp for each query.
+// Finds the nearest points in a k-d tree, with one warp for each query:
 //
 //     enter the root
 //     while a node is open
-//       enter the nearest open node, unless the list is full of nearer points
+//       enter the nearest open node, or close all nodes if the list is full of nearer points
 //         if it is an inner node:  32 nodes, five levels below this node, become open, one for each lane
 //         if it is a leaf:         the points of the leaf, one for each lane, join the list
 //
-// Distances are summed as on the CPU, without fused multiply-adds, so both find the same points.
+// Distances are summed as on the CPU, without fused multiply-adds, so the GPU and the CPU find the same points.
 #pragma once
 #include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/jobs/neighbours.h>
@@ -28,10 +28,10 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ void run() {
     if (tree_.levels == 0) return visit_leaf(0);
-    const int upper = (tree_.levels - 1) % 5 + 1;  // levels of the first step
+    const int upper = (tree_.levels - 1) % 5 + 1;  // number of levels of the first step
     int depth = 0;
     long long node = 1;
-    double distance[deepest];  // the open nodes of this lane; a member variable would keep the list out of registers
+    double distance[deepest];  // of this lane's open nodes; as a member, it would keep the list out of registers
     distance[0] = open(node, upper);
     while (depth >= 0) {
       const int step = depth == 0 ? upper : 5, nearest = nearest_open(distance[depth]);
@@ -61,15 +61,16 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // Returns the distance of this lane's node among the nodes `step` levels below `node`; infinite if no point of this
-  // lane's node has a position below the limit.
+  // Opens the nodes `step` levels below `node`, one for each lane, and returns the distance of this lane's node. The
+  // distance is infinite if no point of this lane's node has a position below the limit.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;
     return exists && tree_.least[child] < limit_ ? distance_to_box(child) : infinity<double>();
   }
 
-  // Closes the nearest open node and returns its lane, or -1 if no open node can contain points for the list.
+  // Closes the nearest open node and returns the lane of this node. Returns -1 if no open node can contain points for
+  // the list.
   __device__ __forceinline__ int nearest_open(double& distance) const {
     Point nearest{distance, lane_};
     KERNOPS_UNROLL
