@@ -1,5 +1,6 @@
-// How the values f (and w) of a row are accumulated on the CPU, tile after tile. Each engine of accumulators.def keeps
-// a State per row while it runs, collapses it to a Partial, merges Partials in order, and writes the result.
+// The accumulators of accumulators.def on the CPU. They accumulate the values f (and the weights w) of a row, tile
+// after tile. Each accumulator keeps a State per row while it runs, converts the State to a Partial, merges Partials in
+// order, and writes the result.
 #pragma once
 #include <kernops/cpu/entrywise.h>
 #include <kernops/cpu/k_extreme.h>
@@ -9,7 +10,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Engines of terms T and sums A.
+// The accumulators for terms of type T and sums of type A.
 template <class T, class A> struct Engines {
 #define ENTRYWISE(name, Numbers, ...) using name = Entrywise<T, kernops::__VA_ARGS__, Numbers>;
 #define SHIFTED_EXP(name, result) using name = ShiftedExp<T, Shifted::result, A>;

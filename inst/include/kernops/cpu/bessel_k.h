@@ -1,13 +1,13 @@
-// K_v(x) and related functions for many x and one order v, by piecewise polynomials that are evaluated one pack of x at
-// a time.
+// K_v(x) and related functions for many x and one order v, by piecewise polynomials, which are evaluated for one pack
+// of x at a time.
 #pragma once
 #include <kernops/simd/math.h>
 #include <kernops/special.h>
 
 namespace kernops {
 
-// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() for a smoothness and a shift, or a derivative of one of
-// these functions with respect to the order.
+// The tabulated function: K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() for a smoothness and a shift, or a
+// derivative of one of these three functions with respect to the order.
 struct BesselFunction {
   double order;  // v, or the smoothness
   int derivative;
@@ -24,20 +24,20 @@ struct BesselFunction {
 struct BesselTable : BesselFunction {
   // bits of x below the bits that select a piece
   static constexpr int low_bits = 48;
-  // smallest and largest power of 2; index of the first piece
+  // exponents of the smallest and largest power of 2; index of the first piece
   static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;
-  // two further pieces: x = 0, and all other x
+  // two additional pieces: one for x = 0, and one for all x outside the table
   static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;
   static constexpr double most = 100;  // largest tabulated order
   int terms;                           // 8 or 16
   double* pieces;
-  // the range of filled pieces, which grows while other threads read the table: begin in the lower 32 bits, end in the
-  // upper
+  // the range of pieces that have been filled, with its begin in the lower 32 bits and its end in the upper 32 bits;
+  // the range grows while other threads read the table
   std::int64_t known;
 };
 
 namespace special {
-// These functions are in src/cpu/bessel_k.cpp. A table lives until its thread has requested eight others.
+// These functions are in src/cpu/bessel_k.cpp. A thread keeps the table until it has requested eight other tables.
 const BesselTable& bessel_table(const BesselFunction& f);
 void fill_bessel_table(const BesselTable& table, double x);  // fills the piece that contains x
 }  // namespace special

@@ -1,4 +1,4 @@
-// Aligned memory; std::vector is not used because its code would be shared between instruction sets.
+// Aligned memory. std::vector is not used, because the linker would share its code between instruction sets.
 #pragma once
 #include <kernops/simd/isa.h>
 

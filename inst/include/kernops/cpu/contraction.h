@@ -1,7 +1,8 @@
-// Sums over the entries of long vectors of a row and a column, for a block of rows and a tile of columns at once,
-// computed like a matrix product. Registers hold the products of a strip of rows and a panel of columns, so that each
-// loaded number serves several pairs. Entries are processed in parts so short that a panel stays in the first-level
-// cache. The parts of a sum are added in a fixed order, which does not depend on the other rows and columns.
+// Sums over the entries of long vectors of a row and a column, for all pairs of a block of rows and a tile of columns,
+// by the loops of a matrix product. Registers hold the sums for a strip (a few rows) and a panel (a few packs of
+// columns), so that each loaded number serves several pairs. Entries are processed in parts that are so short that a
+// panel stays in the first-level cache. The parts of a sum are added in a fixed order, which does not depend on the
+// other rows and columns.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -9,12 +10,13 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The third factor of a term: none, one per entry (uniform, or from another vector of the row or column), or one per
-// entry of the result.
+// The third factor of a term. none: no such factor. of_entry: one uniform number per entry. of_row, of_column: an entry
+// of another vector of the row or of the column. of_result: one number per entry of the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// The terms of an entry. Differences are subtracted, not expanded: the norm expansion would lose digits if the vectors
-// have a common offset, and saves nothing on processors that subtract in parallel with multiplications.
+// The terms of an entry. Differences are computed by subtraction, and not by the norm expansion. The expansion would
+// lose digits if the vectors have a common offset, and saves no time on processors that subtract and multiply in
+// parallel.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;
@@ -53,7 +55,7 @@ struct TimesSquare {
 template <class T> struct Strips {
   using V = Pack<T>;
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
-  // the stride is not a power of two: rows at such a distance would compete for few cache lines
+  // the stride is not a power of two, because rows at such a distance would compete for few cache lines
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);
 
   // Negates `entries` entries of a panel.
@@ -61,9 +63,9 @@ template <class T> struct Strips {
     for (int n = 0; n < entries * columns; n += V::width) (V(0) - V::load(panel + n)).store(panel + n);
   }
 
-  // Adds the terms of R rows and the first `wanted` columns of a panel to `out`. Third factors per entry are whole
-  // packs, like uniform values; third factors of rows and columns have the layout of `x` and `y`; third factors of
-  // results have the layout of the results, and should stay in registers.
+  // Adds the terms of R rows and of the first `wanted` columns of a panel to `out`. A third factor of_entry is stored
+  // as a pack of equal numbers, like uniform values. Third factors of_row have the layout of `x`, and factors of_column
+  // have the layout of `y`. Third factors of_result have the layout of the results, and should stay in registers.
   template <class Term, int R>
   static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first,
                   int wanted) {
@@ -121,7 +123,8 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // Stores the sums if `first` is true; otherwise adds them to the sums over earlier entries, which `out` holds.
+  // Stores the sums if `first` is true. If it is false, `out` contains the sums over earlier entries, to which the new
+  // sums are added.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS
@@ -134,7 +137,7 @@ template <class T> struct Strips {
     }
   }
 
-  // Processes all rows, strip by strip; remaining rows are processed in strips of half the number of rows.
+  // Processes all rows, strip by strip. The remaining rows are processed in strips with half the number of rows.
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first, int wanted) {

@@ -1,8 +1,11 @@
-// The contractions of a job: packs the rows of a block when the block begins, and the columns of a tile panel by panel.
+// Computes the contractions of a job (sums over the entries of a row's and a column's vector). The vectors of the rows
+// are packed (copied in the order in which they are read) when a block of rows begins. The vectors of the columns of a
+// tile are packed panel by panel.
 //
-// When the vectors of a weighted square are packed, the first row c is subtracted and the differences are multiplied by
-// the square roots r of the weights w, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) -
-// r (y - c))^2. If a weight is negative, every pair multiplies its terms by the weights.
+// The terms of a weighted square are w (x - y)^2 = (r (x - c) - r (y - c))^2, where r is the square root of the weight
+// w, and c is the vector of the first row. When vectors are packed, c is subtracted, and the difference is multiplied
+// by r. A pair then takes the same time as without weights. If a weight is negative, this form does not exist, and
+// every pair multiplies its terms by the weights.
 #pragma once
 #include <kernops/cpu/contraction.h>
 
@@ -24,7 +27,7 @@ template <class T> class Contractions {
         scales_(2 * std::size_t(parts_before(job.contractions.count)) * S::depth),
         scaled_(job.contractions.count) {}
 
-  // Called before any vectors are packed, once the weights are known.
+  // Computes the roots r and the vector c. The weights must be known, and no vector may have been packed.
   void take_weights(const Operand<T>* slots) {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);
@@ -41,7 +44,7 @@ template <class T> class Contractions {
     }
   }
 
-  // Packs the vectors of rows that are read in place.
+  // Packs the vectors of rows that are read directly from the data.
   void take_rows(Count row, int count) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -56,7 +59,7 @@ template <class T> class Contractions {
     });
   }
 
-  // Packs the computed vectors of row number r of the block.
+  // Packs the vectors of row r of the block that are computed.
   void take_row(int r, const Operand<T>* slots) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (vector.direct) return;
@@ -110,7 +113,7 @@ template <class T> class Contractions {
       if (c.reads_other(true)) body(n, c.other, others_, c.opposite ? -1 : 1);
     }
   }
-  // Returns the source of the vector of the row, or null if this vector was computed.
+  // Returns the source of the vector of the row, or null if this vector is computed.
   const Source* source_of_row(const Contraction& c) const {
     if (c.row.direct) return &c.row.source;
     const Span<Source>& all = job_.sources[int(Level::row)];
@@ -123,7 +126,7 @@ template <class T> class Contractions {
   template <class V> V scaled(int n, int k, V entry) const { return (entry - V(centre(n)[k])) * V(roots(n)[k]); }
   T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
 
-  // Calls body(packed rows, first entry, count) for parts of about the same length.
+  // Calls body(packed rows, first entry, count) for parts of the entries, which have about the same length.
   template <class F> void for_parts(int n, const Buffer<T>& packed, const F& body) const {
     const int size = contraction(n).size, count = parts(contraction(n)), length = (size + count - 1) / count;
     T* rows = packed.data() + parts_before(n) * job_.row_block * S::stride;
@@ -162,10 +165,10 @@ template <class T> class Contractions {
       pack(slots[vector.slot], first, entries, column, count, to.data());
   }
 
-  // Columns beyond the last one repeat the last column, as in a tile.
+  // Packs some entries of the vectors of columns. Columns after the last column repeat the last column, as in a tile.
   void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
-      constexpr int ahead = 4;  // number of entries
+      constexpr int ahead = 4;  // number of entries to prefetch ahead
       for (int k = 0; k < entries; ++k) {
         const double* values = from.data + (first + k) * from.entry + begin * from.item;
         if (k + ahead < entries) prefetch(values + ahead * from.entry, from.item, length);

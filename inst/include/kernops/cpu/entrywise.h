@@ -1,4 +1,5 @@
-// Reduces each entry of f, or of f times w for a sum, separately and lane by lane, with a struct of reductions.h.
+// Reduces each entry of f (for a weighted sum, of f times w) separately, with a struct of reductions.h. Each lane of a
+// pack has its own state.
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/cpu/tiles.h>

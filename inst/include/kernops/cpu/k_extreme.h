@@ -6,8 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme values of each entry (sign = 1: smallest, ascending; -1: largest, descending). Among equal values
-// the earlier one comes first; NaN comes last. Writes the values (first = 0), the indices (last = 1) or both.
+// The K most extreme values of each entry (sign = 1: smallest values, ascending; sign = -1: largest values,
+// descending). If values are equal, the value with the smaller index comes first. NaN comes last. The results are the
+// values (first = 0), the indices (last = 1), or both.
 template <class T, int sign, int first, int last> struct KExtreme {
   static constexpr bool is_sum = false;
   struct Item {
@@ -32,8 +33,8 @@ template <class T, int sign, int first, int last> struct KExtreme {
 
   static bool before(T x, T y) { return (sign > 0 ? x < y : x > y) || (y != y && x == x); }
 
-  // Returns the position of x among the first `end` items, after equal values; all later items have already moved by
-  // one position. A long list is searched by bisection.
+  // Finds the position of x among the first `end` items, after equal values, and moves all later items by one position.
+  // A long list is searched by bisection.
   static Count place_of(List& to, T x, Count end) {
     constexpr Count few = 128;
     Count place = end;

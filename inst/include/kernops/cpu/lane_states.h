@@ -1,5 +1,5 @@
-// The states of many rows, one row in each lane: the rows of a tile process one column after another. Rows are
-// processed one by one if their accumulator has no LaneStates.
+// The states of many rows, with one row in each lane of a pack. All rows of a tile process one column after another. An
+// accumulator that has no LaneStates processes one row after another.
 #pragma once
 #include <kernops/cpu/accumulate.h>
 #include <kernops/cpu/buffer.h>
@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 
 //   start()              makes the states of all rows empty
 //   add(f, w, j, lanes)  adds the values of column j to the first `lanes` rows
-//   settle()             is called after every few columns, and after the last one
+//   settle()             is called after every few columns, and after the last column
 //   collapse(lane, to)   writes the Partial of a row
 template <class T, class Reduction> struct LaneStates { static constexpr bool exists = false; };
 
@@ -66,9 +66,9 @@ template <class T, class R, class A> class LaneStates<T, Entrywise<T, R, A>> {
   Buffer<Lanes> states_;
 };
 
-// The sums of a pack of rows are relative to the maxima of these rows. A value above the maximum scales the sums and is
-// added with weight 1; a value below the maximum is added with weight exp(value - maximum). Both cases take one
-// exponential per pair.
+// The sums of a pack of rows are relative to the maxima of these rows. If a value exceeds the maximum, the sums are
+// rescaled, and the value is added with weight 1. If not, the value is added with weight exp(value - maximum). Each of
+// the two cases takes one exponential per pair.
 template <class T, Shifted result, class A> class LaneStates<T, ShiftedExp<T, result, A>> {
   using E = ShiftedExp<T, result, A>;
   using V = Pack<T>;

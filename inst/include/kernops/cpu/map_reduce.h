@@ -1,6 +1,6 @@
-// The tiled map-reduce of the CPU: a block of rows is combined with tile after tile of columns; if there are few
-// columns, a tile of rows is combined with column after column. Included once for each instruction set, by
-// src/cpu/simd/pairs.h.
+// The tiled map-reduce of the CPU: a block of rows is combined with one tile of columns after another. If there are few
+// columns, a tile of rows is combined with one column after another. src/cpu/simd/pairs.h includes this file once for
+// each instruction set.
 #pragma once
 #include <kernops/cpu/rows_in_lanes.h>
 #include <kernops/cpu/wide_sum.h>
@@ -8,7 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Converts the positions in the result of a row, which count the columns of the block, to positions among all columns.
+// Converts the positions in the result of a row. Accumulators count only the columns of the row's block; results count
+// all columns.
 inline void finish_positions(const Job& job, const RowBlock& block, double* out) {
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];

@@ -1,11 +1,12 @@
-// The loop nest for few columns: the rows of the result run along the lanes, and a tile of rows is combined with one
-// column after another. The job describes the transposed matrix, so that `Values` loads both axes without change:
-// `rows` of the job are the few columns of the formula, and `columns` of the job are the rows of the result.
+// The loop nest for few columns: each lane of a pack has one row of the result, and a tile of rows is combined with one
+// column after another. The job describes the transposed matrix, so that `Values` can load rows and columns without
+// change. Therefore `rows` of the job are the few columns of the formula, and `columns` of the job are the rows of the
+// result.
 //
-//   columns of the formula: loaded once, a pack of equal numbers each
+//   columns of the formula: loaded once; each number becomes a pack of equal numbers
 //   for each tile of rows:  load the rows, start their states
 //     for each column:      compute the pairs; each lane adds its value
-//     for each row:         collapse the state, write the result
+//     for each row:         convert the lane's state to a Partial, write the result
 #pragma once
 #include <kernops/cpu/lane_states.h>
 #include <kernops/cpu/values.h>

@@ -1,11 +1,11 @@
-// Sums of exponentials without overflow: the maximum of a tile is computed first, so there is one exp per pair.
+// Sums of exponentials without overflow: the maximum of a tile is computed first, so that a pair takes one exp.
 #pragma once
 #include <kernops/cpu/entrywise.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Accumulates max f, the sum of exp(f - max f), and for each entry of w the sum of exp(f - max f) * w.
+// Accumulates max f, the sum of exp(f - max f) and, for each entry of w, the sum of exp(f - max f) * w.
 template <class T, Shifted result, class A = T> struct ShiftedExp {
   static constexpr bool is_sum = false;
   using V = Pack<T>;

@@ -1,5 +1,5 @@
 // Stores every value of f. The values of a tile belong to consecutive columns and are contiguous in the result; this
-// accumulator has no state, and nothing to merge.
+// accumulator has no state, and its merge function is empty.
 #pragma once
 #include <kernops/cpu/tiles.h>
 

@@ -1,4 +1,4 @@
-// The CPU's interpreter: one compiled SIMD loop per operation, over a tile of lanes.
+// The interpreter of formulas on the CPU. Each operation has one compiled SIMD loop over the lanes (columns) of a tile.
 #pragma once
 #include <kernops/cpu/bessel_k.h>
 #include <kernops/jobs/job.h>
@@ -10,23 +10,23 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entry k of lane l is at p[k * entry + (l & lanes)]. A value of size 1 has entry = 0, so that its entry is repeated; a
-// value that is the same for all lanes is stored as one pack of equal numbers with lanes = 0.
+// Entry k of lane l is at p[k * entry + (l & lanes)]. A value of size 1 has entry = 0, so that its only entry is
+// repeated. A value that is equal for all lanes is stored as one pack of equal numbers, with lanes = 0.
 template <class T> struct Operand {
   T* p;
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile, which are `count` columns from column `first` on of the split that starts at `base`, and the
-// row of the block that is combined with these columns.
+// The columns of a tile, and the row that is combined with these columns. The tile has `count` columns, from column
+// `first` on; `first` counts from the start `base` of the split.
 struct TileColumns {
   int count;
   Count first, base, row;
   const RowBlock* block;
 };
 
-// Calls run(column, count, at) for each run of columns that are contiguous in the data, where `at` is the first of
-// these columns within the tile. The tile has `count` columns, from column `first` of the block on.
+// Calls run(column, count, at) for each run of columns that are contiguous in the data, where `at` is the position of
+// the first of these columns in the tile. The tile has `count` columns, from column `first` of the block on.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
   for (int at = 0; at < count; ++interval) {
@@ -37,7 +37,7 @@ template <class F> void for_runs(const Job& job, const RowBlock& block, Count fi
   }
 }
 
-// Prefetches values that are read soon, if they are contiguous.
+// Prefetches values that will be read soon, if the values are contiguous.
 inline void prefetch(const double* from, Count item, int count) {
   for (int n = 0; item == 1 && n < count; n += 64 / int(sizeof(double))) __builtin_prefetch(from + n);
 }
@@ -72,8 +72,8 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// Sets the operands of the first `count` slots of a level. The entries of the level begin at `base` and are `entry`
-// numbers apart.
+// Sets the operands of the slots of a level, as far as they lie in the first `count` entries. The entries of the level
+// begin at `base`, and are `entry` numbers apart.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

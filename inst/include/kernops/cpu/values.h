@@ -6,7 +6,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The values of a block of rows, of a tile of columns, and of their pairs, for any reduction. The functions of this
-// class are not inline, because inline functions would be compiled for each reduction.
+// class are not inline, because inline functions would be compiled again for each reduction.
 template <class T> class Values {
   static constexpr int W = Pack<T>::width;
 
@@ -71,7 +71,7 @@ template <class T> void Values<T>::run_steps(Level level, int lanes) {
   kernops::run_steps(job_.steps[int(level)], slots_.data(), lanes);
 }
 
-// Loads the values of item n, each repeated over a pack.
+// Loads the values of item n; each value becomes a pack of equal numbers.
 template <class T> void Values<T>::load_packs(Level level, Count n) {
   const Span<Source>& sources = job_.sources[int(level)];
   for (int s = 0; s < sources.count; ++s) {
@@ -81,8 +81,8 @@ template <class T> void Values<T>::load_packs(Level level, Count n) {
   }
 }
 
-// Points the operands to row r. Slots that pairs do not read hold one row at a time, and are stored after the other
-// slots.
+// Sets the operands to the values of row r. Values that pairs do not read are stored for only one row at a time, after
+// the other values.
 template <class T> void Values<T>::point_to_row(int r) {
   kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
 }
@@ -96,7 +96,7 @@ template <class T> void Values<T>::start_row(int r, Count row) {
   contractions_.take_row(r, slots_.data());
 }
 
-// Loads a tile. Columns beyond the last one repeat the last column; no reduction reads their values.
+// Loads a tile. Padding columns repeat the last column; reductions do not read the values of padding columns.
 template <class T> void Values<T>::load_tile(const RowBlock& block, Count first, int count) {
   const int padded = (count + W - 1) / W * W;
   for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });
@@ -109,7 +109,7 @@ template <class T> void Values<T>::load_tile(const RowBlock& block, Count first,
   run_steps(Level::column, padded);
 }
 
-// Loads contiguous columns into the tile, from its column `at` on.
+// Loads contiguous columns into the tile, beginning with column `at` of the tile.
 template <class T> void Values<T>::load_columns(Count column, int count, int at) {
   const Span<Source>& sources = job_.sources[int(Level::column)];
   for (int s = 0; s < sources.count; ++s) {

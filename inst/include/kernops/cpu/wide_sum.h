@@ -1,7 +1,7 @@
-// Weighted sums: over the columns, a scalar of the pair times a vector. The vector is a vector of the column, as in K B
-// for a wide B, or its difference from a vector of the row, as in gradients. The scalars of the pairs of a block of
-// rows and a tile form one matrix (`numbers`), and the vectors of the columns form another one; the product of both
-// matrices is computed like contractions.
+// Weighted sums over the columns: the sum of a scalar of the pair times a vector. The vector belongs to the column, as
+// in K B for a wide matrix B, or is the difference between a vector of the row and a vector of the column, as in
+// gradients. The scalars of the pairs of a block of rows and a tile form a matrix (`numbers`), and the vectors of the
+// columns form a second matrix. The product of the two matrices is computed like contractions.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>
@@ -9,7 +9,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The lanes of a state are entries of the result, not columns.
+// The lanes of a state are entries of the result. (In other accumulators, the lanes are columns.)
 template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   using Base = Entrywise<T, BlockSum, A>;
   using typename Base::Lanes;
@@ -22,7 +22,8 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Adds totals of a tile for entries from entry `first` on, as BlockSum::add() and settle() would.
+  // Adds the totals of a tile to the state, for `count` entries from entry `first` on. The effect is the same as of
+  // BlockSum::add() and settle().
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
@@ -34,7 +35,8 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   }
 };
 
-// Processes a tile once its pairs are computed; other reductions have an empty TileSums and process a tile row by row.
+// Processes a tile after its pairs have been computed. This general version is for reductions that process a tile row
+// by row, in take_row().
 template <class T, class Reduction> struct TileSums {
   explicit TileSums(const Job&) {}
   static void start_rows(Count, int) {}
@@ -64,7 +66,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
-  // Packs the vectors of rows that are read in place.
+  // Packs the vectors of rows that are read directly from the data.
   void start_rows(Count row, int count) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -74,7 +76,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     });
   }
 
-  // Packs the computed vectors of row number r of the block, and the factor of its sum.
+  // Packs the vectors of row r of the block that are computed, and the factor of the row's sum.
   void start_row(int r, const Operand<T>* slots) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       const Operand<T>& from = slots[vector.slot];
@@ -90,7 +92,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     if (sum_.reads_other(false)) pack_row(slots[sum_.number].p, r, tile, other_numbers_);
   }
 
-  // Processes some entries at a time, for which all rows and columns of the tile are in the cache.
+  // Adds the sums of a tile to the states. A few entries are processed at a time, so that the data of all rows and
+  // columns of the tile stay in the cache.
   void finish(int rows, const Operand<T>* slots, const TileColumns& tile, char* states, std::size_t state_bytes) {
     for (int k = 0; k < sum_.size; k += S::columns) {
       const int wanted = sum_.size - k < S::columns ? sum_.size - k : S::columns;
@@ -130,7 +133,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       std::memcpy(packed(to, first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
   }
 
-  // The number of entries of a panel of row vectors. Row vectors have the same layout as results: panel by panel.
+  // The number of entries of a panel of row vectors. Row vectors have the same layout as results: one panel (some
+  // entries of all rows) after another.
   std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
   T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
 
@@ -157,8 +161,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     return rest;
   }
 
-  // One of the products of a tile: the scalars of the pairs, the vectors of the columns that these scalars multiply,
-  // and whether the product is the first one of the tile.
+  // A product of a tile: the scalars of the pairs, the vectors of the columns that these scalars multiply, and whether
+  // the product is the first product of the tile.
   struct Panel {
     const Buffer<T>& numbers;
     const LongVector& vector;
@@ -181,7 +185,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     const Source& from = vector.source;
     const Operand<T>& slot = slots[vector.slot];
     const int count = entries(first, tile);
-    constexpr int ahead = 2;  // number of vectors
+    constexpr int ahead = 2;  // number of entries to prefetch ahead
     for (int n = 0; n < (wanted + 2 * W - 1) / (2 * W) * (2 * W); ++n) {
       T* to = panel_.data() + n;
       const auto put = [&](const auto* values, Count item, int length, int at) {
@@ -202,7 +206,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
   const Job& job_;
   const VectorSum& sum_;
-  const int panels_;  // number of panels of the entries
+  const int panels_;  // number of panels, which divide the entries
   Buffer<T> numbers_, vectors_, factors_, others_, other_numbers_, totals_, panel_;
 };
 

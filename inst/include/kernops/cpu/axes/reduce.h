@@ -1,5 +1,6 @@
-// One thread's part of an axis reduction on the CPU. Lanes lie along a slice, four packs at a time, or across slices,
-// where each lane is one result; in both cases, rows of lanes are joined one after another to one row of states.
+// One thread's part of an axis reduction on the CPU. A slice contains the values of one result. The lanes of SIMD packs
+// lie along one slice (four packs at a time), or across slices, so that each lane is one result. In both cases, rows of
+// lanes are added one after another to one row of states.
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
@@ -61,8 +62,8 @@ template <class R, bool skip> struct SliceReducer {
     return one;
   }
 
-  // Reduces one chunk of results first .. first + count - 1. If lanes lie across slices, these results are adjacent in
-  // the first kept run.
+  // Reduces one chunk of the slices of the results `first` .. `first` + count - 1. If lanes lie across slices, these
+  // results are adjacent along the first kept dimension.
   static void reduce(const SliceJob& job, Count first, Count count, Count chunk, double* buffer) {
     const Count begin = chunk * job.chunk, end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
     Lanes states[most_lanes / W];
@@ -81,7 +82,7 @@ template <class R, bool skip> struct SliceReducer {
     }
   }
 
-  // Joins pairwise: first the packs, then the lanes.
+  // Joins the states pairwise: first the packs, and then the lanes.
   static One join(Lanes* states) {
     for (int half = ways / 2; half > 0; half /= 2)
       for (int way = 0; way < half; ++way) R::merge(states[way], states[way + half]);

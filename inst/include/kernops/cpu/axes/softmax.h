@@ -1,14 +1,15 @@
-// Softmax of slices with one exponential per value. The first pass stores each window as exp(x - m), together with m,
-// the largest value so far. A second pass scales each window by exp(m - M) / sum, where M is the largest value of the
-// slice. Milakov and Gimelshein (2018) rescale the sum in this way.
+// Softmax of slices (the values along the reduced dimensions) with one exponential per value. A window is a block of
+// values that fits a buffer. The first pass stores exp(x - m) for the values x of each window, where m is the largest
+// value up to the end of the window, and stores m. The second pass scales each window by exp(m - M) / sum, where M is
+// the largest value of the slice. Milakov and Gimelshein (2018) rescale the sum in this way.
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a chunk between the passes, for each of `lanes` adjacent slices: the largest value, the sum of exp(x -
-// largest), and, for each window, the largest value up to its end.
+// The state of a chunk between the two passes, for each of `lanes` adjacent slices: the largest value, the sum of exp(x
+// - largest) and, for each window, the largest value up to the end of the window.
 struct Seen {
   double *top, *sum, *tops;
   Seen(double* memory, int lanes) : top(memory), sum(memory + lanes), tops(memory + 2 * lanes) {}
@@ -17,7 +18,7 @@ struct Seen {
 struct SliceSoftmax {
   using V = Pack<double>;
   static constexpr int W = V::width;
-  static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, so that -Inf has the weight 0
+  static constexpr double lowest = -1.7976931348623157e308;  // greater than -Inf, so that -Inf has the weight 0
 
   static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;
@@ -40,7 +41,7 @@ struct SliceSoftmax {
     store_some(select(x == x, e, x), to, count);
   }
 
-  // Values beyond the last one have the weight 0.
+  // Lanes after the last value receive -Inf, which has the weight 0.
   static KERNOPS_INLINE V value(const double* from, int left) {
     if (left >= W) return V::load(from);
     return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left), V(-infinity<double>()));

@@ -1,5 +1,5 @@
-// Presents the values of slices to the SIMD loops: tiles of rows x lanes, read in place if lanes are adjacent doubles,
-// otherwise gathered into a buffer.
+// Presents the values of slices to the SIMD loops as tiles of rows x lanes. If the lanes of a tile are adjacent doubles
+// in memory, the tile is read in place; if not, the values are copied to a buffer.
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/jobs/job.h>
@@ -21,7 +21,7 @@ inline Spot spot(const Runs& runs, Count index) {
   return at;
 }
 
-// Calls body(spot, count) for each contiguous piece of [begin, end) along the first run.
+// Calls body(spot, count) for each piece of the range [begin, end) that lies within the first run of dimensions.
 template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F body) {
   const Count size = runs.count ? runs.run[0].size : 1;
   while (begin < end) {
@@ -31,13 +31,13 @@ template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F
   }
 }
 
-// A window of values, rows x lanes: row r begins at offset + r * row, and lane l of the row is l * lane further on.
+// A window of values, rows x lanes: lane l of row r is at offset + r * row + l * lane.
 struct Window {
   Count offset, row, lane;
   int rows, lanes;
 };
 
-// The largest number of values in a buffer.
+// The maximum numbers of lanes and rows in a buffer.
 constexpr int most_lanes = 256, most_rows = 64;
 
 struct Tile {
@@ -65,7 +65,7 @@ inline Tile load(const SliceJob& job, const Window& window, double* buffer) {
   return {buffer, window.lanes};
 }
 
-// Stores the first `count` lanes.
+// Stores the first `count` lanes of a pack.
 template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
   if (count >= Pack<T>::width) return x.store(to);
   T lanes[Pack<T>::width];
@@ -73,7 +73,7 @@ template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
   std::memcpy(to, lanes, sizeof(T) * count);
 }
 
-// Number of lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
+// The number of lanes of a window that lies along a slice. Several packs hide the latency of additions.
 constexpr int lanes_along = 4 * Pack<double>::width;
 
 // Calls body(window, first position of the window) for the positions [begin, end) of one slice, or of `count` adjacent

@@ -1,4 +1,5 @@
-// The first or last value of groups in any order; a pass ends when all groups have a value.
+// The first or last value of each group, for groups whose values come in any order. A pass over the values ends when
+// all groups have a value.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/cpu/segments/values.h>
@@ -10,8 +11,8 @@ inline namespace KERNOPS_ISA {
 template <class R> struct ScatteredChoice {
   static constexpr bool forward = std::is_same<R, First>::value;
 
-  // The memory of a split: the values of all groups, then flags for groups with a value. Group -1 collects values
-  // outside all groups; nothing reads its value.
+  // The memory of a split (a part of the rows): the values of all groups, and then a flag for each group that has a
+  // value. Group -1 collects values outside all groups, and is not read.
   struct States {
     States(const SegmentJob& job, ScatterMemory memory)
         : values(reinterpret_cast<double*>(memory.near) + 1),
@@ -20,7 +21,7 @@ template <class R> struct ScatteredChoice {
     char* met;
   };
 
-  // Returns false if the pass ends early, because it has then not checked all codes.
+  // Returns true if a code is neither NA nor the code of a group.
   static bool add_rows(const SegmentJob& job, Count column, Count first, Count last, ScatterMemory memory, char*) {
     GroupCodes groups = job.groups;
     groups.code += first;
@@ -46,8 +47,8 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. The return value says whether NaN results must be checked for NA in the values. Here it is always
-  // false: a result is a copy of a value, so NA and NaN stay distinct.
+  // Joins the splits. For other statistics, the return value is true if NaN results must be checked for NA in the
+  // values. This function always returns false: a result is a copy of a value, so NA and NaN stay distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

@@ -1,4 +1,4 @@
-// Selects the code that reduces the segments of a job.
+// Selects the functions that reduce the segments of a job.
 #pragma once
 #include <kernops/cpu/segments/formula.h>
 #include <kernops/cpu/segments/reduce.h>

@@ -1,11 +1,12 @@
-// Segments folded by a formula of a and b: a balanced tree, level by level over many segments at once.
+// Folds segments by a formula of a and b. The values of a segment are joined in a balanced tree. Each level of the tree
+// is computed for many segments at once.
 #pragma once
 #include <kernops/cpu/segments/values.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Computes f(a[n], b[n]) for many pairs (a[n], b[n]); the counterpart of Worker without rows.
+// Computes f(a[n], b[n]) for many pairs (a[n], b[n]); the counterpart of Worker for formulas without rows and columns.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 
@@ -23,7 +24,7 @@ class PairMap {
     run(Level::uniform, W);
   }
 
-  // Reads and writes up to one pack beyond the last value.
+  // Reads and writes memory up to one pack after the last value.
   void operator()(double* a, double* b, Count count, double* out) {
     for (Count first = 0; first < count; first += tile) {
       for (int n = 0; n < job_.loads[2].count; ++n) {
@@ -48,7 +49,7 @@ class PairMap {
   Buffer<double> once_, values_;
 };
 
-// The state of a block: a value, and whether there is a value.
+// The state of a block: the folded value, and the number of values (0 if the block has no value).
 struct Folded {
   double value;
   Count any;
@@ -62,8 +63,9 @@ struct SegmentFold {
     return 4 * room(values) * sizeof(double) + segments * sizeof(Count);
   }
 
-  // Folds `count` segments of these lengths, which are contiguous in x, into their first positions; empty segments stay
-  // unchanged. a, b and f have space for half as many values as x.
+  // Folds `count` segments, which are contiguous in x and have the given `lengths`. On return, x starts with the
+  // results of the nonempty segments, and `lengths` are 1, or 0 for empty segments. a, b and f must have space for half
+  // as many values as x.
   static void fold(PairMap& map, double* x, Count* lengths, Count count, double* a, double* b, double* f) {
     for (bool more = true; more;) {
       more = false;
@@ -84,7 +86,7 @@ struct SegmentFold {
     }
   }
 
-  // Copies the values that are not skipped; returns their number.
+  // Copies the values that are not skipped, and returns the number of copied values.
   static Count keep(const SegmentJob& job, const double* from, Count length, double* to) {
     if (!job.skip_missing) {
       std::memmove(to, from, length * sizeof(double));

@@ -1,10 +1,10 @@
-// The small states of groups whose values come in any order. Every `group_block` values of a group form a tile. A tile
-// is a plain sum, which is then joined to the state of the earlier values, a State of segment_reductions.h. A result
-// thus depends only on the values of its group, and not on their positions among the values of other groups.
+// The small states of groups whose values come in any order. Every `group_block` values of a group form a tile, which
+// is a sum without compensation. A full tile is joined to the State (segment_reductions.h) of the earlier values of the
+// group. Therefore a result depends only on the values of its group and their order, and not on values of other groups.
 //
 //   start()             makes the tile empty
-//   add<skip>(x, w, n)  adds a value (and its weight) after n values
-//   put(s, n)           makes the n values of the tile the unsettled values of the state s
+//   add<skip>(x, w, n)  adds a value (and its weight) to a tile of n values
+//   put(s, n)           moves the n values of the tile to the state s, as values before settle()
 //   join(other)         adds the values of another tile, if tiles can be added
 //   result(n)           returns the statistic of the n values
 #pragma once
@@ -16,7 +16,7 @@ inline namespace KERNOPS_ISA {
 
 constexpr int group_block = 128;
 
-// The tile of a reduction R. Statistics that are exact, or whose state compensates rounding, are not split into tiles.
+// The tile of a reduction R. Statistics that are exact, or whose state compensates rounding errors, need no tiles.
 template <class R> struct GroupTile {
   static constexpr bool fills = false, adds = false;
   double v[R::values];
@@ -63,7 +63,8 @@ template <> struct alignas(32) GroupTile<Variance> {
 };
 template <> struct GroupTile<Deviation> : GroupTile<Variance> {};
 
-// The tile of a weighted mean: sums of weighted values and of weights, as the terms Times and Mass of segment_terms.h.
+// The tile of a weighted mean: sums of weighted values (the term Times of segment_terms.h) and of weights (the term
+// Mass).
 struct WeightedMean {
   static constexpr int values = 6, indices = 0, outputs = 1;
   struct Part {

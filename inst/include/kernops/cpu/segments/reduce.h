@@ -1,11 +1,12 @@
-// Reductions of segments on the CPU, for one instruction set. Included by src/cpu_*.cpp.
+// Reductions of segments on the CPU, for one instruction set. src/cpu_*.cpp include this file.
 //
 //   up to 16 values       cpu/segments/short.h    one segment per lane of a pack
-//   up to a block         cpu/segments/run.h      packs of the values of one segment, joined lane by lane
-//   more                  here                    block by block; the states are joined in order
-//   groups in any order   cpu/segments/scatter.h  value by value into the states of all rows, if these are small
+//   up to a block         cpu/segments/run.h      packs of the values of one segment; one state per lane
+//   more than a block     cpu/segments/reduce.h   block by block; the states of blocks are joined in order
+//   groups in any order   cpu/segments/scatter.h  value by value into the states of all groups, if they are small
 //
-// The method depends only on the length of the segment, and not on the division of the work.
+// The choice between the first three methods depends only on the length of the segment, and not on the division of the
+// work between threads.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/scatter.h>

@@ -1,4 +1,4 @@
-// The values of one segment, or of a block of a segment, pack by pack; `j` is the index of the first value.
+// Reduces the values of one segment, or of a block of a segment, pack by pack. `j` is the index of the first value.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 
@@ -9,7 +9,7 @@ template <class R, bool skip> OneState<R> reduce_run(const double* x, Count leng
   using V = Pack<double>;
   using I = IntPack<double>;
   constexpr int W = V::width;
-  constexpr int ways = W < 4 ? 8 : 4;  // limits each lane to 256 values of a block
+  constexpr int ways = W < 4 ? 8 : 4;  // each lane of a state then has at most 256 values of a block
   PackState<R> s[ways];
   I at = I::iota() + I(j);
   Count k = 0;

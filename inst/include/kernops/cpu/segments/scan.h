@@ -1,12 +1,12 @@
-// Scans of segments by the structs of segments.def: each value is added to the running state, from which its result is
-// computed.
+// Scans of segments by the structs of segments.def: each value is added to the running state, and the result at this
+// value is computed from the state.
 //
-//   segment up to a block         value by value
-//   longer                        the states of the blocks, reduced as in cpu/segments/run.h, are carried from block to
-//                                 block; each block is then scanned from its carry
+//   segments up to a block        value by value
+//   longer segments               the states of the blocks, reduced as in cpu/segments/run.h, are carried from block to
+//                                 block; each block is then scanned from the carried state
 //   groups in any order           value by value into the state of its group
 //
-// The result of a value depends only on its segment, and not on the division of the work.
+// The result of a value depends only on its segment, and not on the division of the work between threads.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/values.h>
@@ -15,8 +15,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The reduction of a scan. Every running sum is a result, so each term is compensated: sums of positive numbers then
-// never decrease at the border of two blocks.
+// The reduction of a scan. Every running sum is a result. Therefore each addition is compensated, so that sums of
+// positive numbers never decrease at the border of two blocks.
 template <class R> struct Scanned { using type = R; };
 template <> struct Scanned<BlockSum> { using type = KahanSum; };
 template <> struct Scanned<Mean> { using type = MeanOf<KahanSum>; };
@@ -45,7 +45,8 @@ template <class Reduction> struct SegmentScan {
     }
   };
 
-  // Scans values that are contiguous at x; x[0] is value `begin` of its segment, which is row `row` of the result.
+  // Scans values that are contiguous at x; x[0] is value number `begin` of its segment, and its result has the row
+  // `row`.
   static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
     const Writer write{job, column};
     with_flags(job, [&](auto skip, auto exclusive) {
@@ -88,7 +89,7 @@ template <class Reduction> struct SegmentScan {
         job.offsets[segment] + first, *reinterpret_cast<const One*>(carry));
   }
 
-  // The running state of a group, and the position of its next value if results are positions.
+  // The running state of a group and, if results are positions, the position of the group's next value.
   struct Plain {
     struct {
       double v[R::values];

@@ -1,6 +1,6 @@
-// Scans of segments by a formula of a and b, for many pairs at once (Blelloch 1990): neighbours are joined in pairs,
-// the joined values are scanned, and each remaining value is joined with the result before it. The shape of the tree
-// depends only on the length of a segment.
+// Scans of segments by a formula of a and b, which is computed for many pairs at once (Blelloch 1990). Neighbouring
+// values are joined in pairs, and the joined values are scanned recursively. Then each remaining value is joined with
+// the preceding result. The shape of the tree depends only on the length of a segment.
 #pragma once
 #include <kernops/cpu/segments/formula.h>
 #include <kernops/cpu/segments/scan.h>
@@ -13,12 +13,12 @@ struct FormulaScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + pad) * sizeof(double); }
 
-  // Computes f(before, after); a reversed scan processes the later value first.
+  // Computes f(before, after); a reversed scan meets the later value first.
   static void join(PairMap& map, bool reverse, double* first, double* second, Count count, double* out) {
     reverse ? map(second, first, count, out) : map(first, second, count, out);
   }
 
-  // Scans `count` segments of these lengths, contiguous in x, in place.
+  // Scans `count` segments, which are contiguous in x and have the given `lengths`. The results replace the values.
   static void scan(PairMap& map, bool reverse, double* x, const Count* lengths, Count count) {
     Count total = 0, longest = 0;
     for (Count s = 0; s < count; ++s) total += lengths[s], longest = lengths[s] > longest ? lengths[s] : longest;
@@ -57,7 +57,7 @@ struct FormulaScan {
   }
 
   // Writes the results of `length` values x of a segment. `scanned` contains the results of the values that are not
-  // skipped; `before` is the result before them.
+  // skipped; `before` is the result before the first value.
   static void write(const ScanJob& job, Count column, const double* x, Count length, Count position,
                     const double* scanned, double before) {
     for (Count k = 0; k < length; ++k) {

@@ -1,4 +1,4 @@
-// Groups in any order: adds value by value to the tiles of all groups (group_tiles.h).
+// Reduces groups whose values come in any order. Each value is added to the tile of its group (group_tiles.h).
 #pragma once
 #include <kernops/cpu/segments/choice.h>
 #include <kernops/cpu/segments/group_tiles.h>
@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Each group has a tile and a count of values; group -1 collects values outside all groups. A group that has filled a
-// tile also has a state, and the highest bit of its count is set.
+// Each group has a tile and a count of values; group -1 collects values outside all groups. If a group has filled a
+// tile, it also has a state, and the bit `group_block` of its count is set.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
@@ -54,7 +54,7 @@ template <class R> struct GroupStates {
   }
 };
 
-// Returns whether all values and masses are finite.
+// Returns whether all values and masses (weights) are finite.
 template <int count> KERNOPS_INLINE bool all_finite(const double* x, const double* masses) {
   int wrong = 0;
   for (int n = 0; n < count; ++n) wrong |= int(x[n] - x[n] != 0) | int(masses[n] - masses[n] != 0);
@@ -89,8 +89,8 @@ template <class R> struct ScatteredReduction {
     return strays;
   }
 
-  // Adds weighted values. Values and weights are tested for infinities a few at a time, so that products need no
-  // comparison with 0.
+  // Adds weighted values. A few values and weights are tested at a time. If all of them are finite, their products need
+  // no comparison of the weight with 0.
   template <bool skip, bool far>
   static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
     constexpr int few = weighted ? 16 : 1;
@@ -105,7 +105,7 @@ template <class R> struct ScatteredReduction {
     for (; n < count; ++n) add_value<skip, false, far>(groups, n, count, x, masses, states);
   }
 
-  // Adds values; the tiles of later values are prefetched if the tiles exceed the cache.
+  // Adds one value. If the tiles of all groups exceed the cache, the tile of a later value is prefetched.
   template <bool skip, bool finite, bool far>
   KERNOPS_INLINE static void add_value(const GroupCodes& groups, Count n, Count count, const double* x,
                                        const double* masses, const States& states) {
@@ -120,8 +120,8 @@ template <class R> struct ScatteredReduction {
     states.count(group);
   }
 
-  // Joins the tiles of a group that has not filled a tile in any split: the statistic of this group follows from the
-  // tiles alone.
+  // Joins the tiles of all splits of a group, and computes the statistic from the joined tile. Returns false if the
+  // group has filled a tile in any split, so that it also has states.
   static bool join_tiles(const SegmentJob& job, ScatterMemory memory, Count group, Count splits, double& result) {
     const States first(job, memory);
     auto tile = first.tiles[group];
@@ -135,7 +135,7 @@ template <class R> struct ScatteredReduction {
     return result = tile.result(n), true;
   }
 
-  // Joins the splits. The count distinguishes the NaN of an empty group from a NaN of values.
+  // Joins the splits. The count of values distinguishes the NaN of an empty group from a NaN among the values.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     bool any_nan = false;
     for (Count n = 0; n < job.groups.span; ++n) {
@@ -160,12 +160,12 @@ template <class R> struct ScatteredReduction {
     R::settle(s);
     give<R>(job, column, row, s);
     if constexpr (std::is_base_of<Variance, R>::value)
-      // a NaN would be ambiguous: it may come from values
+      // NA distinguishes this case from a NaN among the values
       if (s.v[4] < 2) job.result(0, column, row) = missing();
   }
 };
 
-// Sets the functions of an engine for groups in any order.
+// Sets the functions of an engine for groups whose values come in any order.
 template <class Way> void set_scatter(SegmentEngine& engine, std::size_t near_bytes, std::size_t far_bytes) {
   engine.near_bytes = near_bytes, engine.far_bytes = far_bytes;
   engine.scatter = Way::add_rows, engine.join_scattered = Way::join;

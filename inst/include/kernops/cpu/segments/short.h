@@ -1,12 +1,12 @@
-// Short segments: one segment per lane of a pack.
+// Reduces short segments, with one segment in each lane of a pack.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Reduces values at x[offset], up to `end`. Each lane processes the values of its segment in order, independently of
-// the other segments.
+// Reduces segments whose values begin at x[offset]; all values end at `end`. Each lane processes the values of its
+// segment in order, independently of the other segments.
 template <class R, bool skip> class ShortSegments {
   using V = Pack<double>;
   using I = IntPack<double>;
@@ -19,7 +19,7 @@ template <class R, bool skip> class ShortSegments {
       : job_(job), column_(column), x_(x), end_(end) {}
   ~ShortSegments() { reduce_held(); }  // reduces the last segments
 
-  // Reduces segments s .. s + W - 1 and returns true, if all of these segments are short.
+  // Reduces the segments s .. s + W - 1 if all of them are short. Returns false if a segment is not short.
   bool take_pack(Count s) {
     const I lengths = I::load(job_.offsets + s + 1) - I::load(job_.offsets + s);
     if (any(lengths > I(most)) || end_ - (x_ + job_.offsets[s + W - 1]) < most) return false;
@@ -68,7 +68,8 @@ template <class R, bool skip> class ShortSegments {
     return x;
   }
 
-  // Reduces the waiting segments. Reads beyond a segment are allowed, but not beyond the end of all values.
+  // Reduces the waiting segments. A read may go beyond the end of a segment, but must not go beyond the end of all
+  // values.
   void reduce_held() {
     if (held_ == 0) return;
     const double* const last = from_[held_ - 1];

@@ -1,4 +1,5 @@
-// exp(x) divided by its sum over the segment, after subtraction of the largest value.
+// Softmax of segments: exp(x) divided by the sum of exp(x) over the segment. The largest value is subtracted from x
+// first.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/values.h>
@@ -24,7 +25,7 @@ struct Softmax {
   }
   static double sum(const SegmentJob& job, const double* t, Count length) { return reduce<BlockSum>(job, t, length); }
 
-  // Replaces t by exp(t); needs space for one pack beyond the last value.
+  // Replaces t by exp(t); needs space for one pack after the last value.
   static void exponentials(double* t, Count count) {
     for (Count k = 0; k < count; k += W) exp(Pack<double>::load(t + k)).store(t + k);
   }
@@ -74,7 +75,8 @@ struct Softmax {
   static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     Mass& mass = *reinterpret_cast<Mass*>(state);
     const double* t = shifted(job, column, segment, number, scratch, nullptr, &mass.shift);
-    // If all values of a block are -Inf, the sum is 0: such a block adds nothing to finite values of another block.
+    // If all values of a block are -Inf, the sum is set to 0, so that the block adds 0 to the sum of another block with
+    // finite values.
     mass.sum = mass.shift == -infinity<double>() ? 0 : sum(job, t, block_length(job, segment, number));
   }
 

@@ -1,5 +1,5 @@
-// States of the reductions of segments: packs of states, in which the lanes are segments or values, and the state of
-// one segment.
+// States of reductions of segments: the state of one segment, and packs of states, in which each lane has a separate
+// state.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>
@@ -8,12 +8,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The sum within a block: a plain sum is as accurate there as a sum by tiles.
+// The reduction within a block. For the few values of a block, a plain sum is as accurate as a sum by tiles.
 template <class R> struct Accumulate { using Block = R; };
 template <> struct Accumulate<BlockSum> { using Block = DirectSum; };
 template <> struct Accumulate<Mean> { using Block = MeanOf<DirectSum>; };
 
-// True if the result of a single value is the value.
+// True if the result for a single value is this value.
 template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};

@@ -1,4 +1,5 @@
-// The values of segments as contiguous doubles: read in place if they are contiguous doubles, otherwise copied.
+// The values of segments as contiguous doubles. If the values of the user are contiguous doubles, they are read in
+// place, and otherwise copied to `scratch`.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>
@@ -9,7 +10,7 @@ inline namespace KERNOPS_ISA {
 KERNOPS_INLINE double as_double(double x) { return x; }
 KERNOPS_INLINE double as_double(std::int32_t x) { return x == INT32_MIN ? not_a_number<double>() : double(x); }
 
-// Copies `count` values: value n is row at(n) of x.
+// Copies `count` values; value n is in row at(n) of x.
 template <class At> void fetch(const SegmentJob& job, Count column, Count count, At at, double* to) {
   const auto copy = [&](const auto* x) {
     x += column * job.x_column;
@@ -30,7 +31,7 @@ template <class At> void fetch(const SegmentJob& job, Count column, Count count,
     for (Count n = 0; n < count; ++n) to[n] *= weights[at(n) * job.weights_row];
 }
 
-// Rows first .. first + count - 1 of x.
+// Returns the rows `first` .. `first` + count - 1 of x.
 inline const double* rows_at(const SegmentJob& job, Count column, Count first, Count count, double* scratch) {
   if (!job.integers && job.x_row == 1 && !job.weights)
     return static_cast<const double*>(job.x) + column * job.x_column + first;
@@ -39,7 +40,7 @@ inline const double* rows_at(const SegmentJob& job, Count column, Count first, C
   return scratch;
 }
 
-// Values first .. first + count - 1 of a segment.
+// Returns the values `first` .. `first` + count - 1 of a segment.
 inline const double* values_of(const SegmentJob& job, Count column, Count segment, Count first, Count count,
                                double* scratch) {
   const Count from = (job.sources ? job.sources[segment] : job.offsets[segment]) + first;
@@ -49,7 +50,7 @@ inline const double* values_of(const SegmentJob& job, Count column, Count segmen
   return scratch;
 }
 
-// The values of segments first .. last - 1.
+// Returns the values of the segments `first` .. `last` - 1.
 inline const double* values_at(const SegmentJob& job, Count column, Count first, Count last, double* scratch) {
   const Count begin = job.offsets[first];
   if (!job.sources) return values_of(job, column, first, 0, job.offsets[last] - begin, scratch);

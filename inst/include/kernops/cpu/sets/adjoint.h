@@ -1,4 +1,6 @@
-// The gradient of a function of the weights and standard deviations of all sets, by their adjoints.
+// The gradient of a function of the weights and conditional standard deviations of all sets (a set is a point and its
+// neighbours). The adjoints are the derivatives of the function with respect to the weights and the log standard
+// deviations.
 //
 // A change dK of the covariance of a set changes the weights by sd L_1'^-1 a and log sd by half of the last entry of a,
 // where a = L^-1 dK u (weights.h). With h = L_1^-1 b for the adjoint b of the weights, the function changes by sd h' a,
@@ -22,8 +24,8 @@ class SetAdjoint {
         sums_(std::size_t(job.parameters)),
         solved_(std::size_t(SetColumns::rows(1)) * (group_.most() / SetBlock::size)) {}
 
-  // The sums over sets begin .. end: the derivatives with respect to the parameters. `weights` of each set are K_1^-1
-  // b, with the covariance K_1 of its neighbours.
+  // Computes the sums over the sets `begin` .. `end` - 1, which are the derivatives with respect to the parameters. For
+  // each set, `weights` receives K_1^-1 b, where K_1 is the covariance of the neighbours.
   void sum(Count begin, Count end, double* to) {
     for (int p = 0; p < job_.parameters; ++p) sums_.data()[p] = 0;
     for (Count set = begin; set < end; set += W) {
@@ -42,7 +44,7 @@ class SetAdjoint {
  private:
   int last() const { return group_.size() - 1; }
 
-  // Computes h.
+  // Computes h = L_1^-1 b.
   void take_adjoint() {
     const SetColumns b{solved_.data(), group_.size() / SetBlock::size};
     b.clear(1);

@@ -1,4 +1,5 @@
-// The derivative of the last row u of L^-1 with respect to the covariance of sets: L^-1 dK u for each parameter.
+// The derivative of the last row u of L^-1 with respect to the covariance K = L L' of sets (a set is a point and its
+// neighbours). For each parameter, the derivative is computed from L^-1 dK u, where dK is the derivative of K.
 #pragma once
 #include <kernops/cpu/sets/group.h>
 
@@ -12,7 +13,7 @@ class SetChanges {
   SetChanges(const SetJob& job, const SetGroup& group)
       : job_(job),
         group_(group),
-        // not used without parameters, so any formula will do
+        // without parameters, `slopes_` is not used, so any formula is valid
         slopes_(job.parameters ? job.slopes : job.covariance, group.most()),
         u_(std::size_t(group.most())),
         scaled_(std::size_t(2) * slopes_.pairs()),
@@ -51,7 +52,8 @@ class SetChanges {
     return sum;
   }
 
-  // Computes dK u for each entry of the summands of the slopes, without their factor, from the lower triangle of dK.
+  // Computes dK u for each entry of the summands of the slopes (derivatives), from the lower triangle of dK. The
+  // uniform factors of the summands are not included.
   void change() {
     const int n = group_.size(), most = group_.most();
     slopes_.take_points(group_.coordinates(), n);
@@ -65,7 +67,7 @@ class SetChanges {
     }
   }
 
-  // Adds the products of point a with the points from .. from + count; a may be the last of these points.
+  // Adds the products of point a and the points `from` .. `from` + count - 1. The last of these points may be a.
   void change_pairs(const Operand<double>* slots, int a, int from, int count) {
     const V *u = u_.data() + from, ua = u_.data()[a];
     const int others = from + count > a ? count - 1 : count;
@@ -88,7 +90,7 @@ class SetChanges {
     }
   }
 
-  // w += slopes ua; returns slopes . ub
+  // Adds the slopes times `ua` to w, and returns the inner product of the slopes and `ub`.
   template <class Slope, class Own>
   static KERNOPS_INLINE V change_pair(const Slope& slope, int others, const V* ub, const Own& ua, V* w) {
     V sum = 0;

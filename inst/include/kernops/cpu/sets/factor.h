@@ -1,12 +1,12 @@
-// Cholesky factors of many small matrices, one in each lane of a pack. Matrices are kept as blocks of B x B packs, so
-// that the sums of a block stay in registers.
+// Cholesky factors of many small matrices, with one matrix in each lane of a pack. A matrix is stored as blocks of B x
+// B packs, so that the sums of a block stay in registers.
 #pragma once
 #include <kernops/simd/pack.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The block size B gives 16 accumulators on processors with 32 registers.
+// With block size B = 4, a block has 16 accumulators, which fit into 32 registers.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_BLOCK 4
 #define KERNOPS_EACH_IN_BLOCK(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
@@ -36,8 +36,8 @@ struct SetBlock {
     }
   }
 
-  // Replaces this block by its Cholesky factor, which stores the inverses of the diagonal entries; NaN if there is no
-  // factor.
+  // Replaces this block by its Cholesky factor, which stores the inverses of the diagonal entries. The entries become
+  // NaN if the block is not positive definite.
   KERNOPS_INLINE void factor() {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -64,8 +64,8 @@ struct SetTriangle {
   }
 };
 
-// Replaces the first `count` blocks of a row of blocks of X by the blocks of X L'^-1: solves a system whose right-hand
-// sides are the rows of X.
+// Solves a system whose right-hand sides are the rows of X: replaces the first `count` blocks in one row of blocks by
+// the corresponding blocks of X L'^-1.
 inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   for (int j = 0; j < count; ++j) {
     const SetBlock* lj = l.row(j);
@@ -88,7 +88,7 @@ inline void factor_sets(const SetTriangle& k) {
   }
 }
 
-// Computes L'^-1 u for all rows and columns except the last.
+// Computes L'^-1 u without the last row and the last column of L.
 inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   for (int a = l.blocks * SetBlock::size - 2; a >= 0; --a) {
     u[a] *= l.element(a, a);
@@ -96,8 +96,8 @@ inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   }
 }
 
-// Computes the last row of L^-1 divided by the last entry of this row: 1 for the point of the set and, for each
-// neighbour, minus its weight in the conditional mean of the point.
+// Computes the contrast of a set: the last row of L^-1, divided by the last entry of this row. The entry for the point
+// of the set is 1. The entry for a neighbour is minus the weight of the neighbour in the conditional mean of the point.
 inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
   for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);
@@ -105,7 +105,7 @@ inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   solve_transposed(l, u);
 }
 
-// Columns of right-hand sides in the layout of solve_blocks(): value a of column c.
+// Columns of right-hand sides in the layout of solve_blocks(). element(a, c) is value a of column c.
 struct SetColumns {
   SetBlock* at;
   int blocks;  // number of blocks of a row

@@ -1,4 +1,5 @@
-// Factors the covariances of some sets, one set per lane of a pack. All results are computed from these factors.
+// Factors the covariance matrices of some sets (a set is a point and its neighbours), with one set in each lane of a
+// pack. All results are computed from the factors.
 #pragma once
 #include <kernops/cpu/sets/factor.h>
 #include <kernops/cpu/sets/pair_values.h>
@@ -6,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A set fills its slots from the end: the point of the set is last, after its nearest neighbour. Slots without a
-// neighbour have the coordinates of the point and a row of the unit matrix.
+// The points of a set are at the end of its slots: the point itself is last, after its nearest neighbour. Slots without
+// a neighbour contain the coordinates of the point, and a row of the unit matrix.
 class SetGroup {
   using V = Pack<double>;
   static constexpr int W = V::width, B = SetBlock::size;
@@ -24,8 +25,8 @@ class SetGroup {
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
-  // Loads `count` sets from set `first` on, at most one per lane, and factors K = L L'; unused lanes repeat the last
-  // set.
+  // Loads `count` sets, beginning with set `first`, and factors K = L L'. `count` is at most the number of lanes, and
+  // unused lanes repeat the last set.
   void take(Count first, int count) {
     count_ = count;
     int most = 0, least = job_.m;
@@ -58,7 +59,8 @@ class SetGroup {
   V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
   V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
 
-  // Masks of the lanes whose set has a point in a slot, and of the lanes that hold a set.
+  // Tests whether the sets of all lanes, or of no lane, have a point in slot a; the mask of the lanes whose set has a
+  // point in slot a; and the mask of the lanes that hold a set.
   bool everywhere(int a) const { return a >= all_begin_; }
   bool nowhere(int a) const { return a < some_begin_; }
   Mask<double> has(int a) const { return V::load(begin_) <= V(a); }
@@ -93,7 +95,7 @@ class SetGroup {
     }
   }
 
-  // Prefetches neighbour k of each of the next sets while the current sets are processed, because neighbours are
+  // While the current sets are processed, prefetches neighbour k of each of the next sets, because neighbours are
   // scattered in memory.
   KERNOPS_INLINE void prefetch(int k) const {
     if (k >= job_.m) return;
@@ -123,8 +125,8 @@ class SetGroup {
     }
   }
 
-  // Computes K -= F F' for the factors F of the points of each set, for as many columns of blocks at a time as fit the
-  // cache together with K.
+  // Computes K -= F F' for the factors F of the points of each set, for a few columns of blocks at a time, which fit
+  // the cache together with K.
   void subtract_factors() {
     constexpr int width = factor_blocks * B;
     for (int from = 0; from < job_.rank; from += width) {
@@ -139,7 +141,8 @@ class SetGroup {
     }
   }
 
-  // Gathers entries from .. from + count of the factors of all points; 0 if a set has no point in a slot.
+  // Gathers the entries `from` .. `from` + count - 1 of the factors of all points. If a set has no point in a slot, the
+  // entries are 0.
   void gather_factors(int from, int count) {
     std::memset(static_cast<void*>(factors_.data()), 0, sizeof(SetBlock) * factor_blocks * triangle().blocks);
     for (int lane = 0; lane < W; ++lane) {

@@ -1,4 +1,5 @@
-// The values of a formula for the pairs of points of a set, row by row, with one set per lane of a pack.
+// The values of a formula for the pairs of points of a set (a point and its neighbours), row by row, with one set in
+// each lane of a pack.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -12,8 +13,8 @@ class PairValues {
   static constexpr int W = V::width;
 
  public:
-  // Allocates memory for sets of at most `most` points. Summands are computed for as many pairs at a time as fit the
-  // first-level cache.
+  // Allocates memory for sets of at most `most` points. Summands are computed for a limited number of pairs at a time,
+  // which fit the first-level cache.
   PairValues(const PairFormula& formula, int most)
       : formula_(formula),
         most_(most),
@@ -30,7 +31,7 @@ class PairValues {
     run(Level::uniform, W);
   }
 
-  // Coordinate k of point a of all sets is the pack number k * most + a.
+  // Pack k * most + a contains coordinate k of point a of all sets.
   void take_points(const double* coordinates, int points) {
     point_to_column(0);
     for (int k = 0; k < formula_.points[1].count; ++k) {
@@ -43,15 +44,16 @@ class PairValues {
     for (int a = 0; a < points; ++a) take_row(coordinates, a);
   }
 
-  // Returns the values for the pairs of point a with points 0 .. a: entry k of the pair (a, b) is pack b of entry k of
-  // the operand.
+  // Returns the values for the pairs of point a and the points 0 .. a. Pack b of entry k of the operand contains entry
+  // k of the pair (a, b).
   const Operand<double>& row(int a) {
     point_to_row(a);
     run(Level::pair, (a + 1) * W);
     return slots_.data()[formula_.f];
   }
 
-  // summands() returns the slots with the values for the pairs (a, from + b), b < count; `count` is at most pairs().
+  // summands() returns the slots with the values for the pairs (a, from + b), where b < count, and `count` is at most
+  // pairs().
   int pairs() const { return chunk_; }
   const Operand<double>* summands(int a, int from, int count) {
     point_to_row(a), point_to_column(from);

@@ -1,4 +1,4 @@
-// Products of whitened columns over all sets: many columns share the weights of one covariance.
+// Sums over all sets of products of whitened columns. Many columns are whitened by the weights of one covariance.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/jobs/sets.h>

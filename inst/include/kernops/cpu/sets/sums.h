@@ -1,9 +1,10 @@
-// Sums over sets of a likelihood and its derivatives.
+// Sums of a likelihood and its derivatives over sets (a set is a point and its neighbours).
 //
-// With z = L^-1 y and u the last row of L^-1, a set contributes log det = 2 log L_MM and the square of z_M. A change dK
-// of the covariance changes these two terms by a_M and -2 z_M (sum_{k<M} a_k z_k + a_M z_M / 2), where a = L^-1 dK u;
-// two changes have the expected information sum_{k<M} a_k b_k + a_M b_M / 2 (Guinness 2021). The information is
-// doubled, to match -2 log-likelihood.
+// Let K = L L' be the covariance of a set of M points, z = L^-1 y, and u the last row of L^-1. The set contributes two
+// terms: log det = 2 log L_MM, and the square of z_M. A change dK of the covariance changes these two terms by a_M and
+// by -2 z_M (sum_{k<M} a_k z_k + a_M z_M / 2), where a = L^-1 dK u. The expected information of two changes with
+// vectors a and b is sum_{k<M} a_k b_k + a_M b_M / 2 (Guinness 2021). The stored information is doubled, to match -2
+// log-likelihood.
 #pragma once
 #include <kernops/cpu/sets/changes.h>
 
@@ -22,7 +23,8 @@ class SetSums {
         sums_(std::size_t(job.sums())),
         moved_(std::size_t(job.columns)) {}
 
-  // The sums over sets begin .. end; returns false with the number of the first singular set.
+  // Computes the sums over the sets `begin` .. `end` - 1. If a set is singular, returns false, and `bad` receives the
+  // number of the first such set.
   bool sum(Count begin, Count end, double* to, Count* bad) {
     for (int n = 0; n < job_.sums(); ++n) sums_.data()[n] = 0;
     for (Count set = begin; set < end; set += W) {
@@ -69,7 +71,7 @@ class SetSums {
     add_information(a, place);
   }
 
-  // Adds the information, some blocks of products at a time.
+  // Adds the information of a set, a few blocks of products at a time.
   void add_information(const SetColumns& a, int place) {
     constexpr int B = SetBlock::size;
     const int last = group_.size() - 1, rows = SetColumns::rows(job_.parameters);
@@ -84,7 +86,7 @@ class SetSums {
       }
   }
 
-  // Computes sum_{k<M} a_k b_k + a_M b_M / 2 for two columns.
+  // Computes sum_{k<M} a_k b_k + a_M b_M / 2 for column p of a and column q of b.
   KERNOPS_INLINE V half_last(const SetColumns& a, int p, const SetColumns& b, int q) const {
     const int last = group_.size() - 1;
     V sum = V(0.5) * a.element(last, p) * b.element(last, q);

@@ -1,7 +1,9 @@
-// The conditional means and standard deviations of points given their neighbours, as weights, and their derivatives.
+// Computes the weights of the neighbours in the conditional mean of each point, the conditional standard deviation sd
+// of the point, and the derivatives of both.
 //
-// With u the last row of L^-1, L_1 the factor without its last row and a = L^-1 dK u, a change dK changes the weights
-// by sd L_1'^-1 a, and log sd by half of the last entry of a.
+// Let L be the Cholesky factor of the covariance of a set, u the last row of L^-1, and L_1 the factor without its last
+// row and column. A change dK of the covariance changes the weights by sd L_1'^-1 a, and log sd by half of the last
+// entry of a, where a = L^-1 dK u.
 #pragma once
 #include <kernops/cpu/sets/changes.h>
 
@@ -16,7 +18,8 @@ class SetWeights {
   explicit SetWeights(const SetJob& job)
       : job_(job), group_(job), changes_(job, group_), u_(std::size_t(group_.most())) {}
 
-  // Writes the weights of sets begin .. end. A point that its neighbours determine exactly has standard deviation 0.
+  // Writes the weights of the sets `begin` .. `end` - 1. A point that its neighbours determine exactly has standard
+  // deviation 0.
   void write(Count begin, Count end) {
     for (Count set = begin; set < end; set += W) {
       group_.take(set, int(end - set < W ? end - set : W));
