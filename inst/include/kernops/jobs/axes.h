@@ -1,14 +1,15 @@
-// A reduction over some dimensions of an array, for the CPU and CUDA engines: plain structs.
+// The arguments of a reduction over some dimensions of an array: plain structs for the CPU and CUDA engines.
 //
-// Neighbouring dimensions of the same kind form one run. A kept run numbers the results, and a reduced run numbers the
-// positions in a slice. Both count in R's order: the earliest dimension varies fastest.
+// A slice contains the values of one result. A dimension is kept or reduced, and neighbouring dimensions of the same
+// kind form one run. Kept runs number the results, and reduced runs number the positions in a slice. Numbers count in
+// R's order: the earliest dimension varies fastest.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 
 struct Run {
-  long long size, stride, number;  // of one step along the run: distance in memory, and in results or positions
+  long long size, stride, number;  // changes of the memory offset and of the number by one step
 };
 
 struct Runs {
@@ -17,7 +18,7 @@ struct Runs {
   Run run[most];
 };
 
-// The offset in memory and the number of an element of some runs; the first run varies fastest.
+// The memory offset and the number of an element that several runs define. The first run varies fastest.
 struct Spot {
   long long offset, number;
 };
@@ -28,15 +29,15 @@ struct SliceJob {
   const int* integers;
   Runs kept, reduced;
   long long results, slice;  // number of slices, and number of values per slice
-  bool along;                // true if lanes lie along a slice, false if across slices
+  bool along;                // true if lanes lie along a slice, false if lanes lie across slices
   bool skip;                 // NaN is skipped
   int op;                    // row of segments.def
-  double alpha;              // factor of a softmax, to which each slice of the result sums up
+  double alpha;              // factor of a softmax: the sum over each slice of the result
   double empty;              // result of a formula for a slice without values
   int parts;                 // number of GPU threads per slice
-  long long chunk;           // positions of a slice that are reduced as one chunk; depends only on the sizes
+  long long chunk;           // number of positions that are reduced as one chunk; depends only on the sizes
   void* partials;            // if there are several chunks: the states of result n begin at n * chunks()
-  // result n of a slice is at out[slice * outputs + n]; for softmax in the layout of the values
+  // result n of a slice is at out[slice * outputs + n]; a softmax has the layout of the values
   double* out;
   float* out_floats;  // used instead of `out` by a softmax in float
 

@@ -1,6 +1,6 @@
-// The pairs to reduce, in the form that all backends read: a block of rows is combined with the columns of its
-// intervals, numbered as if the intervals were contiguous. If all pairs are reduced, there is one block with one
-// interval.
+// The pairs that are reduced, in the form that all backends read. Each block of rows is combined with the columns of
+// its intervals. The columns of a block are numbered as if the intervals were contiguous. If all pairs are reduced,
+// there is one block with one interval.
 #pragma once
 #include <kernops/portable.h>
 
@@ -18,7 +18,7 @@ using Count = std::int64_t;
 
 struct Interval {
   Count begin, end;
-  Count before;  // columns of the block before this interval
+  Count before;  // number of columns of the block before this interval
 };
 struct RowBlock {
   Count begin, end;
@@ -28,7 +28,7 @@ struct RowBlock {
 
 inline namespace KERNOPS_ISA {
 
-// The interval that contains column `number` of a nonempty block.
+// Returns the interval that contains column `number` of a block. The block must have columns.
 KERNOPS_FN const Interval* find_interval(const Interval* intervals, const RowBlock& block, Count number) {
   Count low = block.first, high = block.last;
   while (high - low > 1) {

@@ -1,4 +1,4 @@
-// The arguments of the kernels of moving windows (cuda/segments/roll.cuh, cuda/segments/roll_windows.cuh).
+// The arguments of the kernels for moving windows (cuda/segments/roll.cuh, cuda/segments/roll_windows.cuh).
 #pragma once
 #include <kernops/jobs/device_sorts.h>
 
@@ -10,22 +10,22 @@ struct RollRun {
   SegmentRun run;
   const void* x;
   long long x_column, left, right;
-  const int *before, *after;  // `left` and `right` of each value; null: equal for all values
-  int columns, partial;       // partial: true if a window that extends beyond its segment is cut
+  const int *before, *after;  // `left` and `right` of each value; null if all windows have the same length
+  int columns, partial;       // partial: true if a window that extends beyond its segment is shortened
   double nothing;             // the result of an empty window
-  double incomplete;          // the result of a window that extends beyond its segment, unless it is cut
+  double incomplete;          // if `partial` is false: the result of a window that extends beyond its segment
 
-  // for roll.cuh: all windows have `width` values; a block advances in steps of `step` windows.
+  // for roll.cuh, where all windows have `width` values, and a block advances in steps of `step` windows
   int width, step, steps;           // steps: number of steps of a block
   int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
   int places, group_bits;           // chunks in the ring of states; log2 of the chunks of a group
   int results_bytes, states_bytes;  // bytes of shared memory
 
-  // for roll_windows.cuh: the windows of values first .. first + count - 1; these windows contain values from `base`
-  // on.
+  // for roll_windows.cuh: the windows of the values first .. first + count - 1. These windows contain only values from
+  // `base` on.
   int first, count, base, values;
-  int clipped_only;  // true if windows within their segment stay unchanged
-  void* nodes;       // nodes of each column; level l has one node for roll_leaf << l values
+  int clipped_only;  // true if only windows that extend beyond their segment are computed
+  void* nodes;       // the tree of each column; a node of level l is the state of roll_leaf << l values
   int levels, level;
   long long nodes_column;
 
@@ -35,12 +35,13 @@ struct RollRun {
 // The quantiles of the windows of one column (cuda/segments/roll_quantiles.cuh).
 struct QuantileRun {
   RollRun roll;
-  SortRun keys;      // the order of the values
+  SortRun keys;      // converts values to keys, which have the order of the values
   const void* from;  // keys in the order of a level
   void* to;          // receives the keys in the order of the next level
-  // for each level: a bit for each key, set if its digit is 0; the number of set bits before each word
+  // `words`: for each level, a bit for each key, which is set if the key's digit is 0. `before`: the number of set bits
+  // before each word.
   unsigned *words, *before;
-  int *blocks, *zeros;  // blocks: set bits in each block, later before each block; zeros: set bits of each level
+  int *blocks, *zeros;  // blocks: number of set bits in each block, then before each block; zeros: number in each level
   int* gaps;            // becomes nonzero if a value is missing
   int words_count, block_count, level;
   int type, skip_missing;

@@ -1,89 +1,98 @@
-// The arguments of the kernels of segments (cuda/segments/reduce.cuh, cuda/segments/plan.cuh): plain structs, shared by
-// host and device.
+// The arguments of the kernels of segments (cuda/segments/reduce.cuh, cuda/segments/plan.cuh): plain structs for host
+// and device.
 #pragma once
 
 namespace kernops {
 
-// Values in order, cut into tiles of equal size. A plan has one bit for each value, which is set if the value ends a
-// segment, and two numbers for each tile: `limits` is the number of segments that end before the tile; `opens` is the
-// number of the first carry of the segment that is open where the tile begins. Carry n is the carry of tile n - 1, and
-// carry 0 is the carry of everything before tile 0. Positions are counted from the first value, and rows from the first
-// segment.
+// A plan describes the ends of segments. The values are divided into tiles of equal size, and a block reduces one tile.
+// A plan has one bit for each value, which is set if the value ends a segment, and two numbers for each tile. `limits`
+// is the number of segments that end before the tile. A carry is the state of the values of a tile after its last end
+// of a segment: carry n belongs to tile n - 1, and carry 0 is the state before tile 0. `opens` is the number of the
+// first carry of the segment that is open at the begin of the tile. Positions are counted from the first value of the
+// plan, and rows from its first segment.
 struct SegmentPlan {
   unsigned* ends;       // one bit per value, for whole tiles
-  int *limits, *opens;  // one number per tile, and one for the end
+  int *limits, *opens;  // one number per tile, and one number for the end of the last tile
   int count, tiles;
 };
 
-constexpr int segment_tile = 4096;  // number of values
+constexpr int segment_tile = 4096;  // number of values of a tile
 constexpr int spine_threads = 512, most_state_bytes = 64;
 constexpr int tile_group = 32;  // number of tiles whose carries are joined one after another
 constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
   SegmentPlan plan;
-  const long long* offsets;  // segments + 1 distinct numbers in ascending order
+  const long long* offsets;  // positions at which segments begin, in ascending order, and the last end
   long long first;           // the number of the plan's first value
-  int segments;              // number of segments that end among the values of the plan, from offsets[0] on
+  int segments;              // number of segments that end among the values of the plan; they begin with offsets[0]
 };
 
-// Keys, in which each run of equal adjacent keys is a segment.
+// A plan of segments that are runs of equal adjacent keys.
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
-  long long* offsets;      // the beginning of each run, and the end of the last one
-  long long first, begin;  // number of the plan's first key; begin of the run that is open there
+  long long* offsets;      // the begin of each run, and the end of the last run
+  long long first, begin;  // number of the plan's first key; begin of the run that contains this key
   int goes_on;             // true if another key follows the last key of the plan
 };
 
-// Writes the key of planned run r to firsts[row + r], and its length to lengths[row + r].
+// The job that describes runs: the key of run r is written to firsts[row + r], and its length to lengths[row + r].
 struct RunsJob {
   const long long* offsets;
   int count;
-  const void *keys, *by_run;  // one per key, or one per run
+  const void *keys, *by_run;  // keys: one key per value; by_run: one key per run
   void* firsts;
   double* lengths;
   long long row;
 };
 
+// The job of a reduction, a scan or a map of segments. Value n of the plan is value m = first + n of all values. In
+// column c, this value is x[at * x_row + c * x_column]. The row `at` of x is order[m] if `order` is set,
+// m + shifts[segment] if `shifts` is set, and otherwise m. A term may also read the partner of the value, and numbers
+// of its segment. The partner is partner[by * partner_row + c * partner_column], where `by` is through[at] - 1 if
+// `through` is set, and otherwise `at`. Number k of segment `row` is given[k][row + c * given_column].
 struct SegmentRun {
   SegmentPlan plan;
-  long long first;          // value n of the plan is value m = first + n of all values; in column c, the value
-  const void* x;            // is x[at * x_row + c * x_column], where `at` is m,
-  const unsigned* order;    // order[m],
-  const long long* shifts;  // or m + shifts[segment].
+  long long first;
+  const void* x;
+  const unsigned* order;
+  const long long* shifts;
   long long x_row, x_column;
-  const void* partner;  // The value may be joined with partner[by * partner_row + c * partner_column],
-  const int* through;   // where `by` is `at`, or through[at] - 1,
+  const void* partner;
+  const int* through;
   long long partner_row, partner_column;
-  const double* given[3];  // and with numbers of the segment, given[k][row + c * given_column].
+  const double* given[3];
   long long given_column;
-  const long long* offsets;  // the begin of segment r of the plan
-  const long long* rows;     // the row of the result of a segment; null: r
-  void* out;                 // out[c * out_column + r] is the result of row r and column c; a map writes
-  long long out_column;      // out[c * out_column + at], or out[c * out_column + m], for each value.
-  void* carries;             // the state of the segment that each tile leaves open,
-  void* heads;               // the state of the segment that each tile closes first,
-  int phase;                 // number of earlier tiles in the group of the first tile,
-  const void* incoming;      // the carry of earlier tiles, if a segment is open at the first tile,
-  void* outgoing;            // and the carry after the last tile; may be null
+  const long long* offsets;  // the begin of each segment of the plan
+  const long long* rows;     // the row of the result of each segment; null: the number of the segment
+  // The result of row r and column c is out[c * out_column + r]. A map writes a result for each value, to
+  // out[c * out_column + at] or to out[c * out_column + m].
+  void* out;
+  long long out_column;
+  void* carries;         // for each tile: the state of the segment that is open at the end of the tile
+  void* heads;           // for each tile: the state of the first segment that ends in the tile
+  int phase;             // number of earlier tiles in the group of the first tile
+  const void* incoming;  // the carry of earlier batches, if a segment is open at the first tile; null if not
+  void* outgoing;        // receives the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // number of tiles of a group, whose counts of ends are added up
+constexpr int word_group = 32;  // number of tiles of a group, for which the counts of ends are added
 
-// Runs of equal keys that are found and reduced in a single pass.
+// The job that finds and reduces runs of equal keys in a single pass.
 struct KeyedRun {
-  SegmentRun run;  // with memory for a plan if the plan is to be stored as well
+  SegmentRun run;  // includes memory for the plan
   const void* keys;
   void* firsts;  // the key of each run
-  int* ends;     // number of runs that end in each tile, plus 1; 0 until it is published
-  // for each group of tiles: the number of tiles that have published, times 2^32, plus the number of ends in these
-  // tiles
+  int* ends;     // number of runs that end in each tile, plus 1; 0 until the tile publishes its number
+  // for each group of tiles: 2^32 times the number of tiles that have published their number, plus the number of ends
+  // in these tiles
   unsigned long long* groups;
-  int* through;  // number of ends in a group and all earlier groups, plus 1; 0 until it is published
+  int* through;  // number of ends in a group and all earlier groups, plus 1; 0 until published
 };
 
-// The results of `count` rows and `columns` columns. Arguments a and b have the same layout as the results.
+// The job of an operation on the results of `count` rows and `columns` columns. The operands a and b have the same
+// layout as the results.
 struct ResultsJob {
   double* out;
   const double *a, *b;

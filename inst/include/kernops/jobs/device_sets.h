@@ -1,18 +1,18 @@
-// Sets of points (jobs/sets.h) for the kernels of cuda/sets: a block processes one set at a time.
+// The arguments of the kernels of cuda/sets, for sets of points (jobs/sets.h). A block processes one set at a time.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 
-// The size of the matrix of a set with rows of right-hand sides below it (cuda/sets/matrix.cuh). The number of columns
-// is a multiple of 4, the width of a panel. The number of rows is twice an odd number for doubles, and a multiple of 4
-// for floats.
+// The functions return the size of a set's matrix, including the rows of right-hand sides below the matrix
+// (cuda/sets/matrix.cuh). The number of columns is a multiple of 4, the width of a panel. The number of rows is twice
+// an odd number for doubles, and a multiple of 4 for floats.
 KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
 template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
 KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
 
-// The shared memory of a block: offsets in numbers of type T, multiples of 16 bytes. The first `far` panels of a matrix
-// that exceeds shared memory are in device memory.
+// The layout of the shared memory of a block. Offsets are counted in numbers of type T, and are multiples of 16 bytes.
+// If a matrix exceeds shared memory, its first `far` panels (of 4 columns) are in device memory.
 struct SetMemory {
   int once, columns, contrast, dots, sums, members, end, far;
 };
@@ -20,8 +20,8 @@ struct SetMemory {
 // T is the number type of computations within a set. Sums over sets are doubles.
 template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null: zeros
-  T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
-  T diagonal;                                              // by which the diagonal of the covariance is multiplied
+  T slopes_of_noise;                                       // factor of noise_slope, whose product is added to the noise
+  T diagonal;                                              // factor of the diagonal of the covariance
   const int* neighbours;                                   // `stride` neighbours for each set, nearest first, from 1
   long long n, first, sets;                                // set s belongs to point first + s
   int m, stride, columns, parameters, nugget;              // m: number of nearest neighbours to use
@@ -30,7 +30,7 @@ template <class T> struct DeviceSetJob {
   SetMemory memory;
   T* panels;  // panels in device memory, `far_numbers` for each block of a launch
   long long far_numbers;
-  double *parts, *totals;  // parts: each sum over the sets of each block; totals: each sum over all sets
+  double *parts, *totals;  // parts: the sums of each block over its sets; totals: the sums over all sets
   int* bad;                // the first singular set of each block, or -1
   double *weights, *sd;    // results, as in SetJob
 

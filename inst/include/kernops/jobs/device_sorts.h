@@ -5,39 +5,40 @@
 
 namespace kernops {
 
-// A piece of the values that one block sorts: `segments` whole segments from number `begin` on or, if `end` is not 0,
-// the part from `begin` to `end` of one segment.
+// A piece of the values that one block sorts: either `segments` whole segments from segment number `begin` on or, if
+// `end` is not 0, a part of the segment at positions `begin` to `end`.
 struct SortPiece {
   long long first, begin, end;
   int count, segments, longest;
 };
 
 // A tile of a long segment that is sorted by digits. `piece.begin` and `piece.end` are the begin and the end of the
-// segment; `segment` is its number among the segments sorted by digits.
+// segment. `segment` is the number of the segment among the segments that are sorted by digits.
 struct DigitTile {
   SortPiece piece;
   int segment;
 };
 
-// Passes over the digits of keys (cuda/segments/sort_digits.cuh).
+// The arguments of passes over the digits of keys (cuda/segments/sort_digits.cuh).
 struct DigitPass {
   const DigitTile* tiles;
   int tile_count, pass;
-  unsigned* counts;  // for each segment and pass, the count or the begin of each digit
-  // for each tile, one word per digit, which later tiles read; for this pass and for the next pass
+  unsigned* counts;  // for each segment and pass: the count of each digit, later its first position
+  // for each tile: one word per digit, which later tiles read. One array belongs to this pass, and the other array to
+  // the next pass.
   unsigned* published[2];
 };
 
-// The results computed from sorted values.
+// The options of results that are computed from sorted values.
 struct OrderHow {
   int ties, keep_missing;  // options of ranks, as in SortRequest
   int top;                 // number of sorted values to return for each segment
   const double* probs;     // the probabilities of quantiles
   int outputs, type;       // number of results per segment; type of quantiles
-  long long nth;           // counts from 1 (the smallest), or from -1 (the largest)
+  long long nth;           // number of the value: from 1 for the smallest, from -1 for the largest
   int skip_missing;
   double empty;             // the result of a segment without values
-  long long outputs_apart;  // distance between two results of a segment
+  long long outputs_apart;  // distance between successive results of a segment
   const double* incoming;   // for gradients: output k of row r at [k * incoming_apart + r]
   long long incoming_apart;
 };
@@ -46,10 +47,10 @@ struct SortRun {
   SegmentRun run;  // the values of one column
   const SortPiece* pieces;
   const long long* long_segments;  // the numbers of long segments
-  unsigned* finished;              // for each long segment, the number of blocks that have stored a partial result,
-  void* partials;                  // partial_bytes for each block
+  unsigned* finished;              // for each long segment: number of blocks that have stored a partial result
+  void* partials;                  // the partial results: `partial_bytes` for each block
   const void* from;                // items (keys and positions) in sorted runs of length `width`
-  void* to;                        // receives the merged runs; null: results are stored instead
+  void* to;                        // receives the merged runs; null if the pass stores results
   long long width;
   int decreasing, missing_last;
   DigitPass digits;
@@ -59,11 +60,11 @@ struct SortRun {
 constexpr int partial_bytes = 16;
 constexpr int sort_threads = 256, sort_bytes = 32768;  // bytes of shared memory for the items of a piece
 
-// The maximum number of values of a piece. An item consists of a key of `bytes` bytes, the number of its segment, and
-// its position.
+// Returns the maximum number of values of a piece. An item consists of a key of `bytes` bytes, a position, and the
+// number of a segment.
 constexpr int sort_capacity(int bytes) { return sort_bytes / (2 * bytes); }
 
-// The maximum length of a segment that lanes of a warp sort.
+// The maximum length of a segment that the lanes of one warp sort.
 constexpr int short_segment = 512;
 
 constexpr int digit_bits = 8, digit_count = 1 << digit_bits, digit_threads = 512;
@@ -71,7 +72,8 @@ constexpr int digit_tiles_counted = 8;  // number of digit tiles that one block 
 
 constexpr int digit_tile(int item_bytes) { return sort_bytes / item_bytes; }
 
-// The maximum length of segments that are sorted by merging; sorting longer segments by digits takes less time.
+// Returns the maximum length of segments that are sorted by merging. Longer segments are sorted by digits, which takes
+// less time.
 constexpr long long longest_merged(int key_bytes) {
   return (long long)sort_capacity(key_bytes) * (key_bytes == 4 ? 8 : 64);
 }

@@ -1,9 +1,9 @@
-// The arguments of the kernels of matrices and solvers: plain structs, shared by host and device.
+// The arguments of the kernels for matrices and solvers: plain structs for host and device.
 #pragma once
 
 namespace kernops {
 
-// Copies rows and columns of a matrix, which are given by positions from 1 (cuda/dense/matrix.cuh).
+// Copies the rows and columns of a matrix with the given positions, which count from 1 (cuda/dense/matrix.cuh).
 struct GatherJob {
   const void* from;
   void* out;
@@ -12,31 +12,31 @@ struct GatherJob {
   int column_count;
 };
 
-// Converts numbers to another precision (cuda/dense/matrix.cuh).
+// Converts numbers to another type (cuda/dense/matrix.cuh).
 struct ConvertJob {
   const void* from;
   void* to;
   long long count;
 };
 
-// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, x
-// has `inner` columns.
+// Operations on blocks of vectors, which are rows x columns matrices in column-major order (cuda/dense/solve.cuh). If x
+// is multiplied by a matrix, x has `inner` columns.
 struct VectorJob {
   const double* x;
   double* y;
-  const double *a, *b;  // one number per column or per row, or a matrix
+  const double *a, *b;  // one number per column or row, or a matrix
   double *partials, *sums;
   long long rows;
   int inner, columns, parts;  // parts: number of parts of a column's sum
 };
 
-// A sparse inverse U' U applied to blocks of vectors, n x columns (cuda/dense/sparse.cuh): see
-// neighbours/sparse_inverse.h. Rows, neighbours and entries are counted from 0.
+// A product of a sparse inverse U' U (neighbours/sparse_inverse.h) and a block of vectors, an n x columns matrix
+// (cuda/dense/sparse.cuh). Rows, neighbours and entries are counted from 0.
 struct SparseJob {
   const double* x;
   double *between, *y;  // D^-2 (I - B) x, and the result
   const double *weights, *sd;
-  const int* near;         // for each neighbour its row of x; -1 for none
+  const int* near;         // for each neighbour, its row of x; -1 for none
   const int* row;          // the row of each point
   const long long* start;  // start of the entries of each column of U
   const int* entry;
@@ -54,18 +54,18 @@ struct Pivot {
 struct PivotJob {
   static constexpr int most_columns = 4096, most_points = 16;
   double* columns;  // n x rank
-  double* left;     // the diagonal of the remaining matrix
+  double* left;     // the diagonal of the matrix minus the decomposition
   Pivot *partials, *pivots;
   long long n;
   int step, parts, points;
-  // data of the points, n x size each; the row of the pivot is copied to `to`
+  // the n x size matrices with data of the points; the row of the pivot is copied to `to`
   const double* from[most_points];
   double* to[most_points];
   int sizes[most_points];
 };
 
-// The lower triangle of an n x n matrix, stored as the upper left part of a matrix of order `order`, in column-major
-// order, and blocks of its columns (cuda/dense/triangle.cuh).
+// Operations on the lower triangle of an n x n matrix, and on blocks of its columns (cuda/dense/triangle.cuh). The
+// matrix is the upper left part of an `order` x `order` matrix in column-major order.
 struct TriangleJob {
   double *at, *block;
   double* out;

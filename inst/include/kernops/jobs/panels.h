@@ -1,4 +1,4 @@
-// The arguments of the kernels of panels: plain structs, shared by host and device.
+// The arguments of the kernels for panels (parts of the matrix of all pairs): plain structs for host and device.
 #pragma once
 #include <kernops/jobs/device.h>
 
@@ -14,8 +14,8 @@ struct Digits {
 };
 constexpr int contraction_places = 3, sum_places = 4;  // digits of contracted vectors, and of summed vectors
 
-// Vectors that are converted to digits. Entry k of vector n is from[n * item + k * entry]; entries from `entries` on
-// are 0.
+// The conversion of vectors to digits. Entry k of vector n is from[n * item + k * entry]. Entries from entry `entries`
+// on are 0.
 struct DigitJob {
   const double* from;
   long long item, entry;
@@ -26,30 +26,30 @@ struct DigitJob {
 
 constexpr int most_panel_terms = 4;  // maximum number of contractions, and of scalars, of a pair
 
-// A panel consists of some rows and columns. `pairs` first holds the contractions of each pair, row by row; scalars
-// that multiply vectors of the columns then replace the contractions. Each contraction or scalar of all pairs takes
-// `kinds_apart` entries. `sums` holds the sums of scalars times vectors, `width` per row; `totals` holds the sums of
-// all scalars of each row; `shifts` holds one shift per row.
+// A panel consists of some rows and columns. `pairs` first contains the contractions of each pair, row by row. Then the
+// scalars that multiply vectors of the columns replace the contractions. A contraction (or scalar) takes `kinds_apart`
+// entries for all pairs. `sums` has the sums of scalars times vectors, with `width` entries per row. `totals` has the
+// sum of each scalar over the columns, for each row. `shifts` has one shift of the exponents per row.
 //
-// If products are computed from digits, `products` holds one matrix product for each sum of the positions of two
-// digits. Products with different sums of positions are `apart` entries from each other. `products` first holds the
-// products of vectors of rows and columns, one contraction after another, and later the products of pairs and vectors,
-// `product_width` per row.
+// If products are computed from digits, `products` has one matrix product for each value of i + j, where i and j are
+// the positions of the two multiplied digits. Successive products are `apart` entries from each other. `products` first
+// contains the products of vectors of rows and columns, one contraction after another. Later it contains the products
+// of scalars and vectors, with `product_width` entries per row.
 struct PanelJob {
   const void *once, *rows, *columns;
   double *pairs, *sums, *shifts, *totals;
   long long kinds_apart;
   int* odd;  // becomes 1 if numbers are not finite, or if vectors are too long for the expansion of their distances
-  int row_count, column_count, width, first;  // first: 1 if the panel is the first one of its rows
+  int row_count, column_count, width, first;  // first: 1 for the first panel of some rows
   double* out;                                // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
   const int* products;
   long long apart;
-  int product_width, adds;                                                     // adds: 1 if there are earlier sums
-  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // steps for each contraction
+  int product_width, adds;                                                     // adds: 1 if earlier sums exist
+  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // the steps of each contraction
   // digits of the scalars of pairs, row by row
   Digits numbers[most_panel_terms];
-  const double *number_steps, *vector_steps;  // steps of the summed digits
+  const double *number_steps, *vector_steps;  // steps of the digits that are summed
 };
 
 }  // namespace kernops

@@ -1,4 +1,5 @@
-// Scans of segments on the CPU: a running result for each value. Plain pointers, as in jobs/segments.h.
+// The arguments of scans of segments on the CPU, which compute a running result for each value: plain pointers, as in
+// jobs/segments.h.
 #pragma once
 #include <kernops/jobs/segments.h>
 
@@ -11,19 +12,19 @@ struct ScanJob : SegmentJob {
   double nothing;  // result of a formula if no value has been added
 };
 
-// The scan functions of one instruction set. A carry is the state of all blocks of a segment before a block (after it,
-// if the scan is reversed). Memory is aligned to 64 bytes.
+// The scan functions of one instruction set. A carry is the state of all blocks of a segment before a block (for a
+// reversed scan, of all blocks after the block). Memory is aligned to 64 bytes.
 struct ScanEngine {
   std::size_t state_bytes;  // bytes of the state of a block or a carry
   std::size_t (*scratch_bytes)(Count values, Count segments);
-  // Scans segments first .. last - 1, none of which is longer than a block.
+  // Scans the segments `first` .. `last` - 1, which are not longer than a block.
   void (*segments)(const ScanJob&, Count column, Count first, Count last, char* scratch);
   void (*start)(char* carry);
   void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*advance)(const ScanJob&, char* carry, const char* state);  // joins the state of a block to the carry
   void (*map)(const ScanJob&, Count column, Count segment, Count number, const char* carry, char* scratch);
-  // Scans the groups first .. last - 1, whose values are in any order. The pointer is null if values must be sorted by
-  // group first. `states` has space for each group.
+  // Scans the groups `first` .. `last` - 1, whose values are in any order. The pointer is null if values must be sorted
+  // by group before the scan. `states` has space for the state of each group.
   void (*groups)(const ScanJob&, Count column, Count rows, Count first, Count last, char* states, char* scratch);
   std::size_t group_bytes;
 };

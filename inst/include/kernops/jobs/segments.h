@@ -5,26 +5,26 @@
 namespace kernops {
 
 // The number of values that are reduced as one block. Blocks are counted from the first value of their segment, so that
-// no result depends on the distribution of the work. The number is a power of two, so that a block of a formula is a
-// subtree of the whole segment.
+// results do not depend on the distribution of the work. The number is a power of two: a formula joins values in a
+// tree, and a block is a subtree of the segment's tree.
 constexpr Count segment_block = 4096;
 
-// Groups of values in any order: value n is in group code[n] - base, if this number is at least 0 and below `span`;
-// otherwise value n is in no group.
+// Groups whose values come in any order. Value n is in group code[n] - base, if this number is at least 0 and less than
+// `span`. If not, value n is in no group.
 struct GroupCodes {
   const int* code = nullptr;
   int base = 1;
   Count span = 0;
   const int* rows = nullptr;  // row of the result for each group, or -1; null: group n is row n
-  bool unchecked = false;     // codes may be outside all groups: the first pass over all codes must check them
+  bool unchecked = false;     // true if the first pass must check that all codes belong to groups
 
   explicit operator bool() const { return code != nullptr; }
   __attribute__((always_inline)) Count number(Count n) const {
     const Count group = Count(code[n]) - base;
     return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
   }
-  // Returns true if one of the first `count` codes is neither NA nor the code of a group. Codes that are not
-  // `unchecked` are not tested.
+  // Returns true if one of the first `count` codes is neither NA nor the code of a group. If `unchecked` is false, the
+  // codes are not tested.
   __attribute__((always_inline)) bool has_strays(Count count) const {
     if (!unchecked) return false;
     constexpr int lanes = 64;  // a loop of constant length is compiled to vector instructions
@@ -43,20 +43,20 @@ struct GroupCodes {
   __attribute__((always_inline)) Count operator[](Count n) const { return row(number(n)); }
 };
 
-// The arguments of operations of segments.def come first, followed by the arguments of a formula or a softmax.
+// The arguments of a reduction. The members after `softmax` are only for formulas.
 struct SegmentJob {
   const Count* offsets;
   const Count *rows, *sources;  // null: rows are numbered in order, and values are in order
   const std::uint32_t* order;   // null: values are in order
-  GroupCodes groups;            // for a scattered reduction
+  GroupCodes groups;            // groups in any order, for a scattered reduction
   Count count;                  // number of rows of the result
 
-  const void* x;  // doubles, or int32 in which the lowest number is NA
+  const void* x;  // doubles, or int32 numbers, of which the smallest is NA
   bool integers;
   Count x_row, x_column;
   const double* weights;
   Count weights_row, weights_column;
-  const int* weight_of;  // row n of x has weight weight_of[n], from 1; null: weight n
+  const int* weight_of;  // row n of x has the weight weight_of[n], counted from 1; null: weight n
   const double* masses;  // for weighted means of groups: one mass per row of x
   bool skip_missing;
 
@@ -77,8 +77,9 @@ struct SegmentJob {
   Count row(Count segment) const { return rows ? rows[segment] : segment; }
 };
 
-// The memory of a split of a scattered reduction, in two arrays: bytes that every split writes, and bytes for groups of
-// many values. Both begin at multiples of 64; the splits of a column are `near_step` and `far_step` bytes apart.
+// The memory of a split of a scattered reduction (a part of the rows), in two arrays. `near` has bytes that every split
+// writes, and `far` has bytes that only groups with many values need. The arrays are aligned to 64 bytes. Successive
+// splits of a column are `near_step` and `far_step` bytes apart.
 struct ScatterMemory {
   char *near, *far;
   std::size_t near_step, far_step;
@@ -92,14 +93,14 @@ struct ScatterMemory {
 struct SegmentEngine {
   std::size_t state_bytes;  // bytes of the state of a block
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
-  // Reduces segments first .. last - 1, none of which is longer than a block.
+  // Reduces the segments `first` .. `last` - 1, which are not longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Adds rows first .. last - 1 of x to the states of their groups; an additional group collects rows in no group.
-  // Returns whether the pass met a code that is neither NA nor the code of a group. `join` then joins the states of all
-  // splits, and returns whether the result of a nonempty group may be NaN.
+  // `scatter` adds the rows `first` .. `last` - 1 of x to the states of their groups; an additional group collects rows
+  // that are in no group. It returns whether a code is neither NA nor the code of a group. `join_scattered` joins the
+  // states of all splits, and returns whether the result of a nonempty group may be NaN.
   bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
   bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
   double (*nothing)(int output);              // result of an empty segment

@@ -1,4 +1,4 @@
-// Assigns segments to the blocks that sort them; computed on the host, once for a plan.
+// Assigns segments to the blocks that sort them. The host computes this assignment once for a plan.
 #pragma once
 #include <kernops/jobs/device_sorts.h>
 
@@ -7,13 +7,14 @@
 
 namespace kernops {
 
-// Pieces of short segments; pieces of longer segments, each of which fits a block; parts of segments that exceed a
-// block; and tiles of segments that are sorted by digits. `numbers` lists the segments in parts and tiles.
+// `of_short` has pieces (consecutive segments) of short segments, and `of_medium` has pieces of longer segments that
+// still fit a block. `parts` has parts of segments that exceed a block, and `tiles` has tiles of segments that are
+// sorted by digits. `long_segments` lists the segments in `parts` and `tiles`.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
-  long long longest = 0, longest_of_all = 0;  // maximum length of segments in parts, and of segments in parts or tiles
+  long long longest = 0, longest_of_all = 0;  // maximum length of a segment in parts; in parts or tiles
   int by_digits = 0;                          // number of segments in tiles
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
