@@ -1,4 +1,4 @@
-// R's NA among doubles: a NaN with the low word 1954.
+// R's NA among doubles, which is a NaN whose low word is 1954.
 #pragma once
 #include <kernops/portable.h>
 

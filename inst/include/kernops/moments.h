@@ -1,11 +1,11 @@
-// Means, variances and standard deviations; see reductions.h.
+// Means, variances and standard deviations, in the form of reductions.h.
 #pragma once
 #include <kernops/sums.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A running sum with two counts: this tile and all previous tiles.
+// A running sum and two counts of values: for the current tile, and for all earlier tiles.
 template <class Total> struct MeanOf {
   static constexpr int values = Total::values + 2, indices = 0, outputs = 1, tile = Total::values, all = tile + 1;
   template <class S> static KERNOPS_FN void start(S& s) { Total::start(s), s.v[tile] = s.v[all] = 0; }
@@ -29,10 +29,11 @@ template <class Total> struct MeanOf {
 };
 using Mean = MeanOf<BlockSum>;
 
-// The state of a tile consists of the number of values, a shift (the first value of the tile), and the sums of x -
-// shift and of (x - shift)^2. The shift is one of the few values of the tile, so the difference of the sums loses few
-// digits. The state of earlier tiles consists of the number of values, the mean (as a shift and a correction) and the
-// sum of squared deviations; states are joined as in Chan, Golub and LeVeque (1983).
+// A tile is a few successive values. The state of a tile consists of the number of values, a shift (the first value of
+// the tile), and the sums of x - shift and of (x - shift)^2. Because the shift is one of the values of the tile, the
+// variance of the tile, which is a difference of these sums, loses few digits. The state of earlier tiles consists of
+// the number of values, the mean (as a shift and a correction) and the sum of squared deviations; states are joined as
+// in Chan, Golub and LeVeque (1983).
 struct Variance {
   static constexpr int values = 8, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) {

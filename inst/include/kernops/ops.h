@@ -1,4 +1,5 @@
-// ops.def as types: ops::Exp::entry<V>(...), for V a scalar or a SIMD pack.
+// Defines a type for each operation of ops.def, such as ops::Exp. Its function entry<V>() computes an entry of the
+// result, where V is a scalar or a SIMD pack.
 #pragma once
 #include <kernops/special.h>
 
@@ -40,8 +41,8 @@ template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(
 
 template <class V> KERNOPS_FN V softplus(V a) { return max(a, V(0)) + log1p(exp(-abs(a))); }
 
-// Rounds to decimals like R >= 4.0.0: of the two nearest numbers with this many digits, the one nearer to a, or the
-// even one if both are equally near.
+// Rounds to decimals like R >= 4.0.0: chooses from the two neighbouring numbers with this number of digits the number
+// that is nearer to a, or the even number if both are equally near.
 template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   if (digits == 0) return rint(a);
   const V x = abs(a), scale = powi(V(10), digits < 0 ? -digits : digits);
@@ -55,14 +56,15 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   return select(scaled < finest, rounded, a);
 }
 
-// Computes log(x + sqrt(x^2 + 1)) for x >= 0 without cancellation or overflow; the function is odd.
+// The inverse hyperbolic sine: computes log(x + sqrt(x^2 + 1)) for x = |a| without cancellation or overflow, and
+// restores the sign of a.
 template <class V> KERNOPS_FN V area_sine(V a) {
   const V x = abs(a), far = log(x) + V(0.6931471805599453), near = log1p(x + x * (x / (V(1) + hypot(x, V(1)))));
   const V value = select(x > V(1e8), far, near);
   return select(a < V(0), -value, value);
 }
 
-// Rounds to significant digits like R: converts the significant digits to decimals by the exponent of 10.
+// Rounds to significant digits like R. The number of decimals follows from the number of digits and the exponent of 10.
 struct Significant {
   template <class T> KERNOPS_FN T operator()(T a, T digits) const {
     if (a == 0 || a - a != 0) return a;
@@ -75,20 +77,21 @@ struct Significant {
   }
 };
 
-// a modulo b as in R, with the sign of b: exact except for one rounding.
+// Computes a modulo b as in R, with the sign of b. The result is exact except for one rounding.
 struct Modulo {
   template <class T> KERNOPS_FN T operator()(T a, T b) const {
     const T rest = fmod(a, b);
     return rest == 0 || (rest < 0) == (b < 0) ? rest : rest + b;
   }
 };
-// a modulo b, shifted to c <= . < c + b; a result that would be rounded to c + b is c.
+// Returns the number x in c <= x < c + b that equals a modulo b. A result that would be rounded to c + b becomes c.
 template <class V> KERNOPS_FN V modulo(V a, V b, V c) {
   const V x = c + lanewise(Modulo{}, a - c, b);
   return select((x == c + b) & (b - b == V(0)), c, x);
 }
 
-// The first largest (or smallest) entry and its position from 0; NaN counts as the most extreme value.
+// The largest (or smallest) entry and its position, from 0. If entries are equal, the first entry is chosen. NaN is
+// more extreme than all numbers.
 template <class V> struct Best { V value, place; };
 template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
   Best<V> best{a[0], V(0)};

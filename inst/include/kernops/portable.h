@@ -1,5 +1,5 @@
-// Differences between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc and
-// NVRTC (which has no standard headers).
+// Macros for the differences between compilers: g++ and clang (which compile each file for one instruction set), nvcc,
+// and NVRTC (which has no standard headers).
 #pragma once
 
 #ifndef __CUDACC_RTC__
@@ -12,8 +12,8 @@
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
-// True for loops with so large a count n that their values do not fit registers: unrolling such loops would gain
-// nothing and take long to compile.
+// True if a loop has so many iterations n that its values do not fit into registers. Such loops are not unrolled,
+// because unrolled code would not be faster and would take long to compile.
 #define KERNOPS_IS_LONG(n) ((n) > 256)
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
@@ -31,13 +31,14 @@
 #define KERNOPS_CALL KERNOPS_FN
 #endif
 
-// Loops over n from 0: unrolled; unrolled with a step; or not unrolled if there may be many iterations.
+// Three loops over n from 0. KERNOPS_EACH is unrolled, KERNOPS_EVERY is unrolled and has a step, and KERNOPS_EACH_FEW
+// is unrolled only if it has few iterations.
 #define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
 #define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)
 
-// The engine lives in an inline namespace named after the instruction set, so that code for one instruction set never
-// links to code for another one.
+// The engine is in an inline namespace that has the name of the instruction set, so that code for one instruction set
+// never links to code for another instruction set.
 #ifndef KERNOPS_ISA
 #define KERNOPS_ISA one_lane
 #endif

@@ -1,25 +1,27 @@
-// The order statistics of a quantile: the nine types of Hyndman and Fan (1996), as R numbers them. The GPU and the CPU
-// round in the same way.
+// The order statistics from which a quantile is computed: the nine types of Hyndman and Fan (1996), with the numbers
+// that R uses. The GPU and the CPU round in the same way.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A product and a sum without fused multiplication and addition.
+// Returns the rounded product x y. The compiler must not fuse this multiplication with an addition.
 #ifdef __CUDA_ARCH__
 KERNOPS_FN double product(double x, double y) { return __dmul_rn(x, y); }
 #else
 KERNOPS_FN double product(double x, double y) { return x * y; }
 #endif
 
-// A quantile is (1 - share) times order statistic `lower` plus share times the next one; statistics are counted from 0.
+// A quantile is (1 - share) times order statistic `lower`, plus `share` times order statistic `upper`. Order statistics
+// are counted from 0.
 struct QuantilePosition {
   long long lower, upper;
   double share;
 };
 
-// The position among n values, where n may be a sum of weights. A position next to a whole number is rounded, as in R.
+// Returns the position of the quantile for probability p among n values, where n may be a sum of weights. A position
+// that is almost a whole number is rounded, as in R.
 KERNOPS_FN QuantilePosition quantile_position(int type, double n, double p) {
   constexpr double fuzz = 4 * 2.220446049250313e-16;
   double position, share, lower;

@@ -1,12 +1,14 @@
-// Reductions of one entry: how a value is added to a running state, how states are merged, and the result.
+// Reductions of one entry. The struct of a reduction has functions that add a value to a running state, merge states,
+// and return the result.
 //
-// A State holds `values` numbers and `indices` integers; each is a scalar, or a SIMD pack with one state per lane.
+// A State contains `values` numbers and `indices` integers. Each member is a scalar, or a SIMD pack with one state per
+// lane.
 //   start(s)      makes s empty
 //   add(s, x, j)  adds value x of index j
 //   settle(s)     is called after each tile
-//   merge(s, o)   adds the state o; of equal values, the value with the lower index is kept
-//   absorb(s, o)  adds o, a sum that has not been settled
-//   finish(s, n)  returns result n of `outputs`; an index is returned from 1, or as 0 if s is empty
+//   merge(s, o)   joins the state o; if values are equal, keeps the value with the lower index
+//   absorb(s, o)  joins the sum o, for which settle() has not been called
+//   finish(s, n)  returns result n of `outputs`; an index counts from 1, and is 0 if s is empty
 #pragma once
 #include <kernops/extremes.h>
 #include <kernops/moments.h>
@@ -15,15 +17,15 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The result computed from max f and sums of exp(f - max f): the logarithm of a sum, weighted means, or the maximum and
-// the sums.
+// The result that is computed from max f and sums of exp(f - max f): the logarithm of a sum (log_sum), weighted means
+// (softmax), or the maximum and the sums.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
-// Minimum number of weights from which a GPU computes weighted sums as sums of vectors (cuda/wide/vector_sum.cuh). With
-// fewer weights, GPU kernels convert exponents to base 2.
+// If a pair has at least this number of weights, a GPU computes weighted sums as sums of vectors
+// (cuda/wide/vector_sum.cuh). With fewer weights, GPU kernels convert exponents to base 2.
 constexpr int many_weights = 16;
 
-// v[0] * 2^v[1]: intermediate products may overflow although the final product does not.
+// The product v[0] * 2^v[1]. The separate exponent v[1] prevents an overflow of intermediate products.
 struct Product : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 1, s.v[1] = 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {

@@ -1,5 +1,5 @@
-// The scalar functions of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
-// names to SIMD packs, so that the same row of ops.def compiles for both.
+// The functions of ops.def for scalars, which are used for constants on the host and by CUDA threads. simd/pack.h
+// defines functions with the same names for SIMD packs, so that a row of ops.def compiles for scalars and packs.
 #pragma once
 #include <kernops/portable.h>
 
@@ -57,11 +57,12 @@ template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != 
 template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }
 
-// Converts x, which is a whole number, to an integer.
+// Converts a whole number x to an integer type.
 KERNOPS_FN long long whole(double x) { return (long long)x; }
 KERNOPS_FN long long whole(float x) { return (long long)x; }
 
-// x = significand * 2^n with a significand in [1/2, 1); n is added to `power`. 0, Inf and NaN stay unchanged.
+// Splits x into significand * 2^n, returns the significand, which is in [1/2, 1), and adds n to `power`. 0, Inf and NaN
+// are returned unchanged.
 template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   if (x - x != 0) return x;
   int n;
@@ -70,8 +71,8 @@ template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   return x;
 }
 
-// Calls f on each lane; a scalar has one lane. On a GPU this is a function call: inlining f for each pair of a thread
-// would lengthen the code without making it faster.
+// Calls f for each lane; a scalar has one lane. On a GPU, this function is not inlined, because a copy of f for each
+// pair of a thread would lengthen the code and not make it faster.
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 

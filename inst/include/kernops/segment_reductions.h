@@ -1,17 +1,18 @@
-// Structs in the style of reductions.h that only segments use; segments.def names them.
+// Reductions that only segments use, in the form of reductions.h. segments.def names these structs.
 #pragma once
 #include <kernops/reductions.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The position of the first smallest (sign = 1) or largest value, which may be infinite; values come in any order.
+// The position of the smallest (sign = 1) or largest value. If values are equal, the smallest position is returned. The
+// value may be infinite, and values may come in any order.
 template <int sign> struct FirstExtreme : Settled<1, 1> {
   static constexpr long long nowhere = 1LL << 62;
   template <class V> static KERNOPS_FN auto reaches(V x, V y) { return sign > 0 ? x <= y : x >= y; }
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign * infinity<double>(), s.j[0] = nowhere; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
-    const auto beats = (!reaches(s.v[0], x)) & (s.v[0] == s.v[0]);  // NaN takes precedence over all values but NaN
+    const auto beats = (!reaches(s.v[0], x)) & (s.v[0] == s.v[0]);  // NaN takes precedence over all numbers
     const auto better = beats | ((reaches(x, s.v[0]) | (x != x)) & (j < s.j[0]));
     s.v[0] = select(better, x, s.v[0]);
     s.j[0] = select(better, j, s.j[0]);
@@ -24,8 +25,8 @@ template <int sign> struct FirstExtreme : Settled<1, 1> {
 using ArgSmallest = FirstExtreme<1>;
 using ArgLargest = FirstExtreme<-1>;
 
-// The log of a sum of exponentials, with one exponential per value: either the new value or the largest earlier value
-// is the new maximum, so that only the other of these two values needs an exponential.
+// The logarithm of a sum of exponentials. A value takes only one exponential, because either the new value or the
+// earlier maximum is the new maximum, and the exponential of the new maximum minus itself is 1.
 struct OnlineLogSumExp : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -infinity<double>(), s.v[1] = 0; }
   template <class S, class V> static KERNOPS_FN void join(S& s, V x, V mass) {
@@ -51,7 +52,7 @@ struct Extent : Settled<2> {
   template <class S> static KERNOPS_FN double finish(const S& s, int n) { return s.v[n]; }
 };
 
-// The value with the lowest (sign = 1) or highest index; the index is -1 until a value is added.
+// The value with the lowest (sign = 1) or highest index. The index is -1 before the first value is added.
 template <int sign> struct Outermost : Settled<1, 1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = -1; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {

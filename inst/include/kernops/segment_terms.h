@@ -1,5 +1,5 @@
-// The terms of values that segments reduce, and maps of values given the results of their segment: the same code
-// for the CPU and the GPU. segment_terms.def lists the structs.
+// Terms and maps, for the CPU and the GPU. A term is the number that is reduced instead of a value. A map computes a
+// number for each value from the results of the value's segment. segment_terms.def lists the structs.
 #pragma once
 #include <kernops/scalar.h>
 #include <kernops/state.h>
@@ -18,7 +18,7 @@ struct IsZero {
 struct OneForZero {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x == 0 ? T(1) : x; }
 };
-// A value of weight 0 is ignored, even if it is NaN or infinite. The mass of NaN is NaN.
+// A value of weight 0 is ignored, even if it is NaN or infinite. The mass (weight) of the value NaN is NaN.
 struct Times {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return w == 0 ? T(0) : x * w; }
 };
@@ -36,8 +36,8 @@ struct PresentOrNaN {
     return w == 0 ? T(0) : x == x && w == w ? T(1) : not_a_number<T>();
   }
 };
-// The exponential relative to the largest value of the segment: given(1) is the largest value m, and given(2) the sum
-// of exp(x - m). The term is NaN if the largest value is infinite.
+// The exponential exp(x - m), where m is the largest value of the segment: given(1) is m, and given(2) is the sum of
+// exp(x - m). The term is NaN if the largest value is infinite.
 struct FromLargest {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T) {
     const T largest = T(given(1));
@@ -57,7 +57,7 @@ struct TimesSoftmax {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T w) { return T(softmax_of(given, x)) * w; }
 };
 
-// ---- maps: computed from a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
+// ---- maps: computed from a value s.x() and from numbers of its segment; s.given(0) is the incoming gradient
 
 struct SoftmaxValue {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax(); }
@@ -76,8 +76,8 @@ struct VarGradient {
 struct PositionGradient {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
 };
-// The product of the values that are not 0, and the number of zeros: the product of the other values is 0 if one of
-// them is 0.
+// The gradient with respect to x is the product of the other values. It is computed from the product of the values that
+// are not 0 (given(1)), and from the number of zeros (given(2)).
 struct ProductGradient {
   template <class S> static KERNOPS_FN double of(const S& s) {
     const double x = s.x(), zeros = s.given(2);

@@ -1,5 +1,5 @@
-// Numbers of 16 bits, as inputs are stored and rounded: bfloat16 has 8 significant bits and the range of float32,
-// float16 has 11 bits and a largest number of 65504. Read by C++ and NVRTC.
+// Numbers of 16 bits, to which inputs are rounded for storage. bfloat16 has 8 significant bits and the range of
+// float32. float16 has 11 significant bits, and its largest number is 65504. C++ compilers and NVRTC compile this file.
 #pragma once
 #include <kernops/portable.h>
 
@@ -16,8 +16,8 @@ template <class To, class From> KERNOPS_FN To same_bits(From x) {
   return bits;
 }
 
-// The nearest number with `digits` significant bits, the even one in case of ties, as 16 bits with a sign, an exponent
-// and digits - 1 bits of a fraction.
+// A number of 16 bits: a sign, an exponent, and digits - 1 bits of the fraction. A conversion rounds to the nearest
+// number with `digits` significant bits and, if two numbers are equally near, to the even number.
 template <int digits> struct SixteenBits {
   static constexpr int fraction = digits - 1, most = (1 << (15 - digits)) - 1, least = 1 - most;
   unsigned short bits;

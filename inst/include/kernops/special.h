@@ -1,12 +1,14 @@
-// Special functions, one number at a time: their loops have different lengths, so SIMD would gain little.
+// Special functions for one number at a time. SIMD code would not be much faster, because the number of iterations of
+// the loops depends on the arguments.
 #pragma once
 #include <kernops/scalar.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// j_n(x), with sin(x)/x for n = 0, by a stable method: the power series (DLMF 10.53.1) if its terms do not cancel,
-// upward recurrence (10.51.1) above n + 2, downward recurrence between them.
+// The spherical Bessel function j_n(x), where j_0(x) = sin(x)/x. A stable method is chosen by the size of x: for small
+// x, the power series (DLMF 10.53.1), whose terms do not cancel; for x above n + 2, the upward recurrence (10.51.1);
+// and between these two ranges, the downward recurrence.
 template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
   T term = 1;
   for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
@@ -23,8 +25,8 @@ template <class T> KERNOPS_FN T spherical_bessel_upward(T x, int n) {
   }
   return now;
 }
-// The recurrence starts from an order so high that j_n is negligible; the common factor of all values follows from the
-// larger of j_0 and j_1.
+// The downward recurrence starts from an order that is so high that its function value is negligible. The values are
+// then scaled such that the larger of j_0 and j_1 is correct.
 template <class T> KERNOPS_FN T spherical_bessel_downward(T x, int n) {
   T above = 0, now = 1, wanted = 0;
   for (int m = n + n / 10 + 40; m > 0; --m) {
@@ -43,7 +45,7 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
   return abs(x) < T(n + 2) ? spherical_bessel_downward(x, n) : spherical_bessel_upward(x, n);
 }
 
-// J_n(x), computed in double for all precisions, like the other functions.
+// The Bessel function J_n(x). Like the functions below, it is computed in double for all precisions.
 struct BesselJ {
   int n;
   template <class T> KERNOPS_FN T operator()(T x) const {
@@ -71,7 +73,8 @@ struct Polygamma {
     return (n % 2 ? -positive(1 - x) : positive(1 - x)) - cotangent(x);  // DLMF 5.15.6
   }
 
-  // Upward recurrence (DLMF 5.15.5) to the range where the asymptotic series (5.15.8) is exact.
+  // Computes the function for x > 0. The recurrence (DLMF 5.15.5) increases x up to the range in which the asymptotic
+  // series (5.15.8) is accurate to double precision.
   KERNOPS_FN double positive(double x) const {
     double factorial = 1, sum = 0;
     for (int m = 2; m <= n; ++m) factorial *= m;
@@ -92,7 +95,7 @@ struct Polygamma {
     return sum;
   }
 
-  // The n-th derivative of pi cot(pi x): a polynomial in cot(pi x), differentiated n times.
+  // The n-th derivative of pi cot(pi x), which is a polynomial in cot(pi x).
   KERNOPS_FN double cotangent(double x) const {
     const double pi = 3.14159265358979323846, r = pi * (x - rint(x)), c = cos(r) / sin(r);
     double p[most + 2] = {0, pi};
@@ -118,8 +121,8 @@ struct Polygamma {
 };
 
 // The n-th derivative of the digamma function at a + b minus the same derivative at a; for n = -1, the difference of
-// the logarithms of the gamma function. Terms of the asymptotic series are subtracted one by one, as powers of a times
-// expm1(-m log(1 + b / a)), so that nothing cancels for a >> b.
+// the logarithms of the gamma function. The differences of corresponding terms of the asymptotic series are computed as
+// powers of a times expm1(-m log(1 + b / a)), so that no digits cancel for a >> b.
 struct PolygammaDifference {
   int n;
 
@@ -138,7 +141,8 @@ struct PolygammaDifference {
     return sum + sign * (pole(a, ratio, factorial) / 2 + tail(a, ratio, factorial));
   }
 
-  // The difference of n! / x^(n + 1), or of the limit -log(x) for n = -1, between a + b and a.
+  // The value of n! / x^(n + 1) at x = a + b minus the value at x = a. For n = -1, n! / x^(n + 1) is replaced by its
+  // limit -log(x).
   KERNOPS_FN double pole(double a, double ratio, double factorial) const {
     return n < 0 ? -ratio : factorial * power(a, -n - 1, ratio);
   }
@@ -161,8 +165,9 @@ struct PolygammaDifference {
   KERNOPS_FN double single(double x) const { return n < 0 ? lgamma(x) : Polygamma{n}(x); }
 };
 
-// The standard normal density divided by the upper tail probability, and the excess of this hazard over x: above 4 by
-// the continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF 7.9.3), which has no cancellation.
+// The hazard of the standard normal distribution, which is the density divided by the upper tail probability, or the
+// hazard minus x (`excess`). For x > 4, the hazard is the continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF
+// 7.9.3), which has no cancellation.
 struct NormalHazard {
   bool excess;
 
@@ -198,10 +203,11 @@ struct SoftplusDifference {
   KERNOPS_FN static double softplus(double x) { return max(x, 0.) + log1p(exp(-abs(x))); }
 };
 
-// The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of exp(v t
-// - x cosh(t)), in derivatives times a power of t or of log(x) + t (DLMF 10.32.9). The integral is computed by the
-// trapezoidal rule, whose error falls exponentially with 1 / step. No term of a value is negative, so small values are
-// as exact as large ones, and little cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
+// The modified Bessel function K_v(x), or x^v K_v(x), or a derivative of these functions with respect to v. K_v(x) is
+// half of the integral over t of exp(v t - x cosh(t)) (DLMF 10.32.9). In derivatives, the integrand has a power of t or
+// of log(x) + t as a factor. The integral is computed by the trapezoidal rule, whose error decreases exponentially with
+// 1 / step. The terms of a value are not negative, so that small and large values have the same relative accuracy; in
+// derivatives, few digits cancel. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
   static constexpr int most = 20000;  // number of terms on each side
   int derivative;
@@ -209,14 +215,15 @@ struct BesselK {
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
-  // False if a power of x might overflow although the result does not.
+  // Returns whether the closed form can be used. The result is false if a power of x might overflow although K_v(x)
+  // does not overflow.
   KERNOPS_FN bool is_closed(double v, double x) const {
     const double below = abs(v) - 0.5;
     return derivative == 0 && below >= 0 && below <= 12 && below == floor(below) && x > 1e-20 && x < 600;
   }
 
-  // K_v(x) = sqrt(pi / 2) exp(-x) x^-v p(x) with v = n + 1/2 and the reverse Bessel polynomial p of degree n, by its
-  // recurrence (DLMF 10.49.12, 10.51.4), in which nothing cancels.
+  // The closed form K_v(x) = sqrt(pi / 2) exp(-x) x^-v p(x), where v = n + 1/2, and p is the reverse Bessel polynomial
+  // of degree n (DLMF 10.49.12). p is computed by its recurrence (10.51.4), which has no cancellation.
   KERNOPS_FN double closed(double v, double x) const {
     const int n = int(abs(v) - 0.5);
     double before = 1, now = n == 0 ? 1 : x + 1, power = n == 0 ? 1 : x;
@@ -233,7 +240,7 @@ struct BesselK {
 
  private:
   struct Sum {
-    double value, size;  // size: the sum of the absolute terms
+    double value, size;  // size: sum of the absolute values of the terms
   };
 
   KERNOPS_FN double value(double v, double x) const {
@@ -249,7 +256,7 @@ struct BesselK {
     return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
   }
 
-  // Adds up the terms from the largest term to both sides, so that the number of terms is bounded for every order.
+  // Adds the terms in two directions from the largest term, so that the number of terms is bounded for every order.
   KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
     Sum sum{0, 0};
     for (int n = 0; n < most; ++n)
@@ -259,7 +266,7 @@ struct BesselK {
     return sum.value;
   }
 
-  // Adds the terms of t and -t, or half of the term of t = 0. Returns false if these terms and all following ones are
+  // Adds the terms of t and -t, or half of the term of t = 0. Returns false if these terms and all following terms are
   // negligible.
   KERNOPS_FN bool add(double t, double v, double x, double highest, Sum* sum) const {
     const double half = t == 0 ? 0.25 : 0.5, base = scaled && derivative ? log(x) : 0, along = v < 0 ? -t : t;
@@ -277,14 +284,14 @@ struct BesselK {
     return product;
   }
 
-  // v t - x (cosh(t) - 1)
+  // Returns v t - x (cosh(t) - 1).
   KERNOPS_FN static double exponent(double t, double v, double x) {
     const double s = sinh(t / 2);
     return v * t - 2 * (x * s) * s;
   }
 
-  // If x^v K_v is infinite at 0, its value at 0 is taken as 0, as for Rsqrt. Otherwise its value at 0 is 2^(v - 1)
-  // Gamma(v), whose logarithm has the derivatives log(2) + psi(v), psi'(v), ...
+  // Returns the value of x^v K_v(x) at x = 0. If this value is infinite, the result is 0 by convention, as for Rsqrt.
+  // If v > 0, the value is 2^(v - 1) Gamma(v), and the derivatives of its logarithm are log(2) + psi(v), psi'(v), ...
   KERNOPS_FN double at_zero(double v) const {
     if (!scaled) return 1 / 0.0;
     if (!(v > 0)) return 0;
@@ -301,10 +308,11 @@ struct BesselK {
   }
 };
 
-// 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation if shift is 0, or a derivative with respect
-// to a. The factors overflow and underflow long before their product does, so the logarithm of the largest integrand,
-// at sinh(t) = v / x, includes them. For a derivative with respect to a, the integrands are multiplied by a complete
-// Bell polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
+// The function 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, or a derivative of this function with respect to a.
+// If shift is 0, the function is a Matern correlation. The factors of the function overflow or underflow long before
+// their product does. Therefore they are included in the logarithm of the largest integrand, which is at sinh(t) = v /
+// x. For a derivative with respect to a, the integrands are multiplied by a complete Bell polynomial of log(x / 2) + t
+// - psi(a), -psi'(a), -psi''(a), ...
 struct MaternK {
   int derivative, shift;
 
@@ -313,7 +321,7 @@ struct MaternK {
  private:
   static constexpr double log_2 = 0.69314718055994530942;
   struct Slopes {
-    // derivatives of the logarithm of an integrand with respect to a, from the first one
+    // derivatives of the logarithm of an integrand with respect to a, beginning with the first derivative
     double of[Polygamma::most + 2];
   };
 
@@ -329,15 +337,15 @@ struct MaternK {
     return highest < -900 ? 0 : 0.5 * step * exp(highest) * total(a, x, v, h, step);
   }
 
-  // 2^(1 - a) / Gamma(a) of a = m + 1/2
+  // Returns 2^(1 - a) / Gamma(a) for a = m + 1/2.
   KERNOPS_FN static double of_half(int m) {
     double factor = 0.79788456080286535588;
     for (int k = 1; k < m; ++k) factor /= 2 * k + 1;
     return factor;
   }
 
-  // The maximum over t of (1 - a) log(2) - log(Gamma(a)) + v log(x) + v t - x cosh(t), by Stirling's series if these
-  // terms are large.
+  // Returns the maximum over t of (1 - a) log(2) - log(Gamma(a)) + v log(x) + v t - x cosh(t). If v is large,
+  // Stirling's series replaces log(Gamma(a)), because the terms would cancel.
   KERNOPS_FN double log_highest(double a, double x, double v, double h) const {
     if (v < 16) return (1 - a) * log_2 - lgamma(a) + v * log_scale(x, v, h) - h;
     const double beyond = x / (h + v) * x, w = 1 / (v * v);
@@ -346,12 +354,13 @@ struct MaternK {
     return sum - (1. / 12 - w * (1. / 360 - w * (1. / 1260 - w / 1680))) / v;
   }
 
-  // log(x) + t at sinh(t) = v / x
+  // Returns log(x) + t for the t with sinh(t) = v / x.
   KERNOPS_FN static double log_scale(double x, double v, double h) {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // Adds up the integrands from the largest one to both sides, all relative to the largest integrand.
+  // Adds the integrands in two directions from the largest integrand. All integrands are divided by the largest
+  // integrand.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));
@@ -372,7 +381,8 @@ struct MaternK {
     return sum;
   }
 
-  // The derivative of exp(f) divided by exp(f), computed from the derivatives of f.
+  // Returns the n-th derivative of exp(f) divided by exp(f), which is a complete Bell polynomial of the derivatives of
+  // f.
   KERNOPS_FN double bell(const Slopes& slopes) const {
     if (derivative < 2) return derivative == 0 ? 1 : slopes.of[0];
     double of[Polygamma::most + 2] = {1};
@@ -386,7 +396,8 @@ struct MaternK {
     return of[derivative];
   }
 
-  // 2^-shift / ((a - 1) ... (a - shift)) for v > 0; if x^v K_v is infinite at 0, the value is 0 as in BesselK.
+  // Returns the value at x = 0, which is 2^-shift / ((a - 1) ... (a - shift)) for v > 0. If the value is infinite, the
+  // result is 0, as in BesselK.
   KERNOPS_FN double at_zero(double a, double v) const {
     if (!(v > 0)) return 0;
     Slopes slopes{};
@@ -402,8 +413,9 @@ struct MaternK {
 
 }  // namespace KERNOPS_ISA
 
-// The CPU compiles these functions once, in src/cpu/simd/special.cpp: near a zero, or in the exponent of a large value,
-// instruction sets that fuse different operations would differ by many units of the last place.
+// The CPU compiles these functions once, in src/cpu/simd/special.cpp: if each instruction set had a copy, the compiler
+// would fuse different operations. Near a zero, or in the exponent of a large value, the results would then differ by
+// many units of the last place.
 namespace special {
 #ifdef __CUDACC__
 #define KERNOPS_SPECIAL(function, value) \
@@ -431,7 +443,7 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-// If the last argument is true, all pairs have the same order, for which the CPU has tables (cpu/bessel_k.h).
+// The last argument is true if all pairs have the same order. For this case, the CPU has tables (cpu/bessel_k.h).
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);

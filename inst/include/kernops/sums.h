@@ -1,4 +1,4 @@
-// Sums with different degrees of compensation for rounding; see reductions.h.
+// Sums with different compensation of rounding errors, in the form of reductions.h.
 #pragma once
 #include <kernops/state.h>
 
@@ -12,7 +12,8 @@ template <class V> KERNOPS_FN void two_sum(V a, V b, V& sum, V& error) {
   error = (a - (sum - part)) + (b - part);
 }
 
-// A sum with its rounding error stored separately, as v[0] + v[1]. An infinite sum has no meaningful error.
+// Adds x to the sum v[0] + v[1], where v[1] is the accumulated rounding error of v[0]. The error of an infinite sum is
+// meaningless.
 template <class S, class V> KERNOPS_FN void add_compensated(S& s, V x) {
   V sum, error;
   two_sum(s.v[0], x, sum, error);
@@ -41,8 +42,8 @@ struct KahanSum : Settled<2> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return compensated(s); }
 };
 
-// Plain sums within a tile, and compensated addition of the sums of tiles: nearly as fast as plain sums, and nearly as
-// accurate as compensated sums.
+// Plain sums within a tile, and compensated addition of the sums of tiles: this method is nearly as fast as plain sums,
+// and nearly as accurate as compensated sums.
 struct BlockSum {
   static constexpr int values = 3, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = s.v[2] = 0; }

@@ -1,4 +1,4 @@
-// Straight-line code that every backend reads: plain structs, no containers.
+// The code of a formula without jumps, which every backend reads, in plain structs.
 #pragma once
 
 namespace kernops {
@@ -18,16 +18,15 @@ struct Load {
   double value;  // value of a constant
 };
 
-// Applies operation `op`, with the integer arguments ints[], to the slots in[], whose sizes are sizes[] (slot 0: no
-// argument), and stores the result in slot `out`.
+// Applies the operation `op`, with the integer arguments ints[], to the values in the slots in[], and stores the result
+// in the slot `out`. The sizes of these values are sizes[]. Slot 0 stands for no argument.
 struct Step {
   int op, out, size;
   int in[3], sizes[3], ints[2];
 };
 
 // Adds the product of the slots `factor`, `times` and `value` to the entries at .. at + size - 1 of the sum. `factor`
-// is the same for all pairs, and `times` is one number for all entries; slot 0 in place of one of them stands for the
-// number 1.
+// is equal for all pairs, and `times` is one number for all entries. If `factor` or `times` is slot 0, the factor is 1.
 struct Summand {
   int value, times, factor, at, size;
 };

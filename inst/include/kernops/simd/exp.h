@@ -8,8 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// c0 + c1 x + c2 x^2 + ... in two interleaved chains, of even and of odd powers, which halves the latency of Horner's
-// single chain.
+// c0 + c1 x + c2 x^2 + ... by two interleaved chains of multiply-adds, for even and for odd powers. This halves the
+// latency of Horner's method, which has a single chain.
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c) { return c; }
 template <class T> KERNOPS_INLINE Pack<T> every_second(Pack<T>, double c, double) { return c; }
 template <class T, class... More> KERNOPS_INLINE Pack<T> every_second(Pack<T> square, double c, double, More... more) {
@@ -19,16 +19,16 @@ template <class T, class... More> KERNOPS_INLINE Pack<T> polynomial(Pack<T> x, d
   return fma(x, every_second(x * x, more...), every_second(x * x, c0, more...));
 }
 
-// Constants of the format. Coefficients are by Sollya's fpminimax; ln2_high has so few bits that its
-// product with an exponent is exact (Cody & Waite, Software Manual for the Elementary Functions, 1980).
+// Constants of the number format. The coefficients were computed by Sollya's fpminimax. ln2_high has so few bits that
+// its product with an exponent is exact (Cody & Waite, Software Manual for the Elementary Functions, 1980).
 template <class T> struct ExpConstants;
 
 template <> struct ExpConstants<double> {
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa4p-1, ln2_low = -0x1.8432a1b0e2634p-43;
-  static constexpr double limit = 1000;  // beyond this, exp is 0 or Inf; 2^(k / 2) is still representable
+  static constexpr double limit = 1000;  // for larger |x|, exp is 0 or Inf; for smaller |x|, 2^(k / 2) is representable
 
-  // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
+  // approximates (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
     return polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fcp-3, 0x1.555555555067bp-5, 0x1.1111111127257p-7,
                       0x1.6c16c1848d832p-10, 0x1.a01a012dd5478p-13, 0x1.a01999128c60dp-16, 0x1.71df1ce669e3ap-19,
@@ -55,8 +55,8 @@ template <> struct ExpConstants<float> {
   static KERNOPS_INLINE Pack<float> lambert_below(Pack<float> z) { return polynomial(z, 10395, 4725, 210, 1); }
 };
 
-// k = x * scale to the nearest integer. Adding 1.5 * 2^(mantissa bits) shifts the fraction out and leaves k in the low
-// bits; twice the exponent bias is also added to keep these bits positive.
+// k is x * scale, rounded to the nearest integer. Adding 1.5 * 2^(mantissa bits) removes the fraction and leaves k in
+// the low bits. Twice the exponent bias is also added, so that these bits are a positive number.
 template <class T> struct NearestInteger {
   IntPack<T> bits;  // the low bits are 2 bias + k
   Pack<T> value;
@@ -69,7 +69,8 @@ template <class T> struct NearestInteger {
   }
 };
 
-// x 2^k, rounded once even if 2^k or the result is out of range: without scalef, k is applied in two halves.
+// Returns x 2^k, rounded only once, even if 2^k or the result is out of range. Without the instruction scalef, x is
+// multiplied by two powers of 2 with about half of the exponent.
 template <class T> KERNOPS_INLINE Pack<T> scale(Pack<T> x, NearestInteger<T> k) {
 #if KERNOPS_SIMD == 3
   return scalef(x, k.value);
@@ -83,7 +84,7 @@ template <class T> KERNOPS_INLINE Pack<T> keep_within(Pack<T> x, T low, T high) 
   return smaller(Pack<T>(high), larger(Pack<T>(low), x));
 }
 
-// x - k ln(2)
+// Returns x - k ln(2).
 template <class T> KERNOPS_INLINE Pack<T> less_ln2(Pack<T> x, NearestInteger<T> k) {
   using C = ExpConstants<T>;
   return fma(k.value, Pack<T>(-C::ln2_low), fma(k.value, Pack<T>(-C::ln2_high), x));
@@ -109,7 +110,8 @@ template <class T> KERNOPS_INLINE Pack<T> exp2(Pack<T> x) {
   return exp_scaled(fma(r, Pack<T>(C::ln2_high), r * C::ln2_low), k);
 }
 
-// 2^k (exp(r) - 1 + (1 - 2^-k)), the minor parts of r and exp(r) added last; the sign is copied for -0.
+// Computes 2^k (exp(r) - 1 + (1 - 2^-k)). The small parts of r and exp(r) are added last. The sign of x is copied, so
+// that the result for -0 is -0.
 template <class T> KERNOPS_INLINE Pack<T> expm1(Pack<T> x) {
   using C = ExpConstants<T>;
   const Pack<T> y = keep_within(x, T(-2 * Format<T>::mantissa_bits), C::limit);
@@ -119,8 +121,9 @@ template <class T> KERNOPS_INLINE Pack<T> expm1(Pack<T> x) {
   return copysign(scale(major + fma(r * r, C::tail(r), low), k), x);
 }
 
-// Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) around 0, and 1 - 2 / (exp(2 x) + 1) elsewhere.
-// Both formulas correct x or 1 by a quotient, and one division serves both formulas.
+// Computes Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) near 0, and 1 - 2 / (exp(2 x) + 1) for
+// larger |x|. The first formula corrects x by a quotient, and the second formula corrects 1 by a quotient. The code
+// needs only one division for both formulas.
 template <class T> KERNOPS_INLINE Pack<T> tanh(Pack<T> x) {
   using C = ExpConstants<T>;
   const Pack<T> a = abs(x), z = a * a;

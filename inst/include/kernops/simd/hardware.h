@@ -1,4 +1,4 @@
-// Operations that the compiler's vector types lack: any, sqrt, smaller, larger, fma, rounding.
+// Operations that the vector types of the compiler do not provide: any, sqrt, smaller, larger, fma, rounding.
 #pragma once
 #include <kernops/simd/lanes.h>
 
@@ -7,7 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The maskz_ forms are used because g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
+// This file uses the intrinsics with maskz_ in their names, because g++ 12 warns of an uninitialized variable in its
+// own 512-bit intrinsics without a mask.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_INTRINSIC(name, type, ...) _mm512_maskz_##name##_##type(-1, __VA_ARGS__)
 #define KERNOPS_ROUND(type, x, mode) _mm512_maskz_roundscale_##type(-1, x, mode | _MM_FROUND_NO_EXC)
@@ -49,7 +50,7 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// NEON also takes two instructions, because its minimum of a number and NaN is not b
+// on NEON, a minimum also takes two instructions, because NEON's minimum of a number and NaN is not b
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
@@ -80,7 +81,8 @@ KERNOPS_HARDWARE(float, f32)
 KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a.v * b.v + c.v; }
 KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a.v * b.v + c.v; }
 
-// Adding and subtracting 2^(mantissa bits) rounds away the fraction; the sign is restored for -0.
+// Rounds x to an integer by adding and then subtracting 2^(mantissa bits). The sign of x is restored, so that -0 stays
+// -0.
 template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
   constexpr T large = T(typename Format<T>::Int(1) << Format<T>::mantissa_bits);
   const Pack<T> size = abs(x);
@@ -101,12 +103,12 @@ KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
 
-// As in scalar.h. Subnormal numbers are scaled up first.
+// The counterpart of significand() in scalar.h. Subnormal numbers are first multiplied by a power of 2.
 template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power) {
   using F = Format<T>;
   constexpr typename F::Int unit = typename F::Int(1) << F::mantissa_bits;
   constexpr int bias = F::exponent_bias - 1;
-  const IntPack<T> field = bits_of(Pack<T>(T(INFINITY)));  // bits of the exponent
+  const IntPack<T> field = bits_of(Pack<T>(T(INFINITY)));  // the bits of the exponent field
   const Mask<T> tiny = (bits_of(x) & field) == IntPack<T>(0), has_one = (x != 0) & (abs(x) < T(INFINITY));
   const IntPack<T> bits = bits_of(select(tiny, x * T(unit), x));
   const Pack<T> biased = from_bits(shift_right(bits & field, F::mantissa_bits) | bits_of(Pack<T>(unit))) - T(unit);
@@ -115,7 +117,7 @@ template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power)
   return select(has_one, from_bits((bits & ~field) | bits_of(Pack<T>(0.5))), x);
 }
 
-// Loads the first `count` lanes from memory, and reads nothing more; the other lanes are 0.
+// Loads the first `count` lanes from memory, and reads no memory after these lanes. The remaining lanes are 0.
 template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_t count) {
   constexpr int W = Pack<T>::width;
   if (count >= W) return Pack<T>::load(from);

@@ -1,18 +1,19 @@
-// The instruction set of one translation unit, chosen without -m flags.
+// Selects the instruction set of one translation unit, without -m flags of the compiler.
 //
 //   #define KERNOPS_SIMD 3          // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
 //   #include <kernops/simd/isa.h>   // before any other header of the package
 //   ...                             // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
 //   KERNOPS_ISA_END                 // the last line of the file
 //
-// Level 0 uses NEON if available, since every aarch64 machine has NEON.
+// Level 0 uses NEON on aarch64, because every aarch64 processor has NEON.
 //
-// Standard headers come first and are compiled for the baseline, since their inline functions may be shared with the
-// rest of the library. If the level is not available, only KERNOPS_ISA_MISSING is defined.
+// Standard headers are included first, and are compiled for the baseline instruction set, because the linker may share
+// their inline functions with the rest of the library. If the compiler does not support a level, this file only defines
+// KERNOPS_ISA_MISSING.
 #pragma once
 
-// Tracking the location of each variable takes a fifth of the compile time; debuggers still show lines without this
-// option.
+// Turns off the tracking of the location of each variable, which takes a fifth of the compile time. Debuggers still
+// show line numbers.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-var-tracking")
 #endif
@@ -38,8 +39,8 @@
 #include <arm_neon.h>
 #endif
 
-// On 64-bit Windows, gcc aligns the stack to 16 bytes only, yet moves vectors as if they were aligned (GCC bug 54412):
-// on this system, packs are therefore unaligned types, for which gcc uses unaligned instructions.
+// On 64-bit Windows, gcc aligns the stack only to 16 bytes, but uses instructions for aligned vectors (GCC bug 54412).
+// Therefore packs are unaligned types on this system, for which gcc uses unaligned instructions.
 #if defined(_WIN32) && !defined(__clang__)
 #define KERNOPS_PACK_ALIGN 16
 #else
@@ -64,7 +65,8 @@
 #error "KERNOPS_SIMD is 0, 2 or 3"
 #endif
 
-// g++ keeps the target to the end of the file, where templates are instantiated; clang requires the pop.
+// With g++, the target must stay active up to the end of the file, where templates are instantiated. clang requires
+// that the target is removed (pop).
 #define KERNOPS_ISA_END
 #if KERNOPS_SIMD == 2 && defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -81,8 +83,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// The attribute is also needed for correctness: g++ 12 compiles a friend function defined in a class template for the
-// baseline unless the function has an attribute.
+// The attribute is also needed for correctness: without an attribute, g++ 12 compiles a friend function that is defined
+// in a class template for the baseline instruction set.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

@@ -7,7 +7,7 @@
 
 #ifndef KERNOPS_ISA_MISSING
 
-// Placed before a short loop over packs that should stay in registers.
+// Unrolls the short loop that follows, so that the packs of this loop stay in registers.
 #ifdef __clang__
 #define KERNOPS_IN_REGISTERS _Pragma("unroll")
 #else
@@ -32,7 +32,7 @@ template <class T> struct IntPack;
 
 template <class S> using if_number = std::enable_if_t<std::is_arithmetic<S>::value, int>;
 
-// A mask of lanes: all bits of a lane set or clear.
+// A mask of lanes, in which either all bits or no bits of a lane are set.
 template <class T> struct Mask {
   using Int = typename Format<T>::Int;
   static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
@@ -89,7 +89,7 @@ template <class T> struct Pack {
   friend KERNOPS_INLINE Pack copysign(Pack size, Pack sign) {
     return from_bits((bits_of(size) & ~sign_bit()) | (bits_of(sign) & sign_bit()));
   }
-  // NaN if either argument is NaN; smaller() and larger() return b in this case.
+  // The result is NaN if an argument is NaN. (In this case, smaller() and larger() return b.)
   friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
   friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
 
@@ -102,7 +102,7 @@ template <class T> struct IntPack {
   static constexpr int width = Pack<T>::width;
   typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));
   typedef std::make_unsigned_t<Scalar> Unsigned
-      __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));  // wraps around
+      __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));  // for wrapping arithmetic
   Vector v;
 
   IntPack() = default;
@@ -140,7 +140,7 @@ template <class T> struct IntPack {
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
 
-// Lane i receives lane i + by, cyclically.
+// Lane i of the result is lane i + `by` of x, modulo the number of lanes.
 template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
 #ifdef __clang__
   P moved;
@@ -152,8 +152,8 @@ template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
 #endif
 }
 
-// Takes lanes of a and of b alternately, `step` lanes at a time: from the first halves of all groups of 2 * step lanes
-// or, if `second`, from the second halves.
+// Returns alternately `step` lanes of a and `step` lanes of b. The lanes of a and b are divided into groups of 2 * step
+// lanes. The result has the first halves of all groups or, if `second` is true, the second halves.
 template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int step, bool second) {
   constexpr int W = Pack<T>::width;
   typename IntPack<T>::Vector from;
@@ -167,7 +167,7 @@ template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int s
 #endif
 }
 
-// Transposes packs: lane j of pack i becomes lane i of pack j.
+// Transposes a square of packs: lane j of pack i becomes lane i of pack j.
 template <class T> KERNOPS_INLINE void transpose(Pack<T>* rows) {
   KERNOPS_IN_REGISTERS
   for (int step = 1; step < Pack<T>::width; step *= 2) {
@@ -188,7 +188,8 @@ template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
   return n;
 }
 
-// The type of a second argument. T is not deduced from this argument, so that numbers are converted to packs.
+// The type of the second argument of a function. The compiler does not deduce T from this argument, so that callers may
+// pass a number, which is converted to a pack.
 template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
 // Applies a scalar function lane by lane.
@@ -201,8 +202,8 @@ template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack
   return x;
 }
 
-// Recomputes, by a scalar function, the rare lanes in which the result of vector code is wrong. The other lanes keep
-// their results, so that no lane depends on its neighbours.
+// Computes again, by a scalar function, the lanes in which the result of vector code is wrong; such lanes are rare. All
+// other lanes keep their results, so that the result of a lane does not depend on other lanes.
 template <class F, class T, class... Packs>
 __attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
   for (int i = 0; i < Pack<T>::width; ++i)

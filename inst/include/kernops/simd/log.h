@@ -13,14 +13,14 @@ template <class T> struct LogConstants;
 template <> struct LogConstants<double> {
   static constexpr double smallest_normal = 0x1p-1022, sqrt_half = 0x1.6a09e667f3bcdp-1;
   static constexpr double two_thirds_low = 0x1.5555555555555p-55;
-  static constexpr double pow_limit = 0x1p64;  // limit of |y|: beyond it x^y is 0, 1 or Inf
+  static constexpr double pow_limit = 0x1p64;  // limit of |y|; for larger |y|, x^y is 0, 1 or Inf
 
-  // (2 atanh(s) / s - 2) / z with z = s^2, for |s| <= (sqrt(2) - 1)^2
+  // approximates (2 atanh(s) / s - 2) / z with z = s^2, for |s| <= (sqrt(2) - 1)^2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> z) {
     return polynomial(z, 0x1.5555555555593p-1, 0x1.999999997f957p-2, 0x1.2492494239a41p-2, 0x1.c71c51c70a716p-3,
                       0x1.74664de26c998p-3, 0x1.39a017b59f837p-3, 0x1.2f17145f6220ap-3);
   }
-  // (2 atanh(s) / s - 2 - 2 z / 3) / z^2
+  // approximates (2 atanh(s) / s - 2 - 2 z / 3) / z^2
   static KERNOPS_INLINE Pack<double> far_tail(Pack<double> z) {
     return polynomial(z, 0x1.9999999999b36p-2, 0x1.2492492457137p-2, 0x1.c71c722e88addp-3, 0x1.745ce97a21324p-3,
                       0x1.3b1efff7bfc87p-3, 0x1.0f7e0463ebdcp-3, 0x1.0e54fa65831bep-3);
@@ -40,8 +40,8 @@ template <> struct LogConstants<float> {
   }
 };
 
-// x = (1 + f) 2^exponent with sqrt(1/2) <= 1 + f < sqrt(2), for normal x > 0. The exponent is converted to a number by
-// placing it in the low bits of 2^(mantissa bits).
+// The range reduction x = (1 + f) 2^exponent, with sqrt(1/2) <= 1 + f < sqrt(2), for normal x > 0. To convert the
+// exponent to a number, its bits are placed in the low bits of 2^(mantissa bits).
 template <class T> struct LogReduced {
   Pack<T> f, exponent;
   KERNOPS_INLINE explicit LogReduced(Pack<T> x) {
@@ -55,8 +55,8 @@ template <class T> struct LogReduced {
   }
 };
 
-// exponent ln(2) + 2 atanh(s) with s = f / (2 + f), written as f - (f^2 / 2 - ...) so that the large parts
-// are added last, as in fdlibm (Sun 1993).
+// Computes exponent ln(2) + 2 atanh(s) with s = f / (2 + f). The second term has the form f - (f^2 / 2 - ...), so that
+// the large parts are added last, as in fdlibm (Sun 1993).
 template <class T> KERNOPS_INLINE Pack<T> log_of(LogReduced<T> x) {
   using C = ExpConstants<T>;
   const Pack<T> s = x.f / (x.f + 2), z = s * s, half_square = x.f * x.f * T(0.5);
@@ -64,7 +64,7 @@ template <class T> KERNOPS_INLINE Pack<T> log_of(LogReduced<T> x) {
   return fma(x.exponent, Pack<T>(C::ln2_high), x.f - (half_square - minor));
 }
 
-template <class T> KERNOPS_INLINE Mask<T> is_normal(Pack<T> x) {  // and positive
+template <class T> KERNOPS_INLINE Mask<T> is_normal(Pack<T> x) {  // normal and positive
   return (x >= LogConstants<T>::smallest_normal) & (x < T(INFINITY));
 }
 
@@ -73,23 +73,24 @@ template <class T> KERNOPS_INLINE Pack<T> log(Pack<T> x) {
   return mend(log_of(LogReduced<T>(x)), !is_normal(x), scalar, x);
 }
 
-// log(u) + c / u, where u + c equals 1 + x exactly
+// Computes log(u) + c / u, where u + c equals 1 + x exactly.
 template <class T> KERNOPS_INLINE Pack<T> log1p(Pack<T> x) {
   const Pack<T> u = x + 1, c = select(x < 1, x - (u - 1), 1 - (u - x));
   const auto scalar = [](T t) { return std::log1p(t); };
   return mend(copysign(log_of(LogReduced<T>(u)) + c / u, x), !is_normal(u), scalar, x);
 }
 
-// An unevaluated sum high + low (Dekker, Numerische Mathematik 18, 1971)
+// A sum high + low, whose parts are stored separately (Dekker, Numerische Mathematik 18, 1971).
 template <class T> struct Sum { Pack<T> high, low; };
 
-// Exact when |major| >= |minor|, or when major is a multiple of the last place of minor.
+// Returns the exact sum of two numbers, if |major| >= |minor|, or if `major` is a multiple of the last place of
+// `minor`.
 template <class T> KERNOPS_INLINE Sum<T> exact_sum(Pack<T> major, Pack<T> minor) {
   const Pack<T> s = major + minor;
   return {s, minor - (s - major)};
 }
 
-// R's NA may be a signalling NaN, for which std::pow(NA, 0) is not 1.
+// R's NA may be a signalling NaN. In this case, std::pow(NA, 0) is not 1.
 template <class T> T scalar_pow(T x, T y) { return x == 1 || y == 0 ? T(1) : std::pow(x, y); }
 
 #ifndef KERNOPS_FMA
@@ -104,7 +105,8 @@ template <class T> KERNOPS_INLINE Sum<T> product(Sum<T> a, Sum<T> b) {
   return {p, fma(a.high, b.low, fma(a.low, b.high, fma(a.high, b.high, -p)))};
 }
 
-// log(x) with a dozen bits more than T: exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and z = s^2
+// Computes log(x) with about 12 bits more than T, as exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and z
+// = s^2.
 template <class T> KERNOPS_INLINE Sum<T> accurate_log(Pack<T> x) {
   using C = LogConstants<T>;
   const LogReduced<T> l(x);
@@ -120,7 +122,8 @@ template <class T> KERNOPS_INLINE Sum<T> accurate_log(Pack<T> x) {
   return exact_sum(log_x.high, log_x.low + fma(l.exponent, Pack<T>(ExpConstants<T>::ln2_low), log_m.low));
 }
 
-// exp(y log(x)); the accurate logarithm is needed because the absolute error of y log(x) is the relative error of x^y.
+// Computes exp(y log(x)). The absolute error of y log(x) is the relative error of x^y, so an accurate logarithm is
+// needed.
 template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) {
   using C = ExpConstants<T>;
   const Sum<T> l = accurate_log(x);

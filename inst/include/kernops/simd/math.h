@@ -1,8 +1,8 @@
-// <cmath> on packs of float or double: exp, log, sin, cos, tanh, pow and related functions are vector code within 2 ulp
-// over the whole range, with the special values of C99 (Annex F). Each function reduces its argument to a small
-// interval and evaluates a minimax polynomial there, without tables (Muller et al., Handbook of Floating-Point
-// Arithmetic, 2018, chapter 10). Rare lanes, such as zeros in log or negative bases in pow, and all other functions use
-// <cmath>.
+// <cmath> on packs of float or double: exp, log, sin, cos, tanh, pow and related functions are vector code. Their error
+// is at most 2 ulp over the whole range, and they have the special values of C99 (Annex F). Each function reduces its
+// argument to a small interval, and evaluates a minimax polynomial on this interval, without tables (Muller et al.,
+// Handbook of Floating-Point Arithmetic, 2018, chapter 10). <cmath> computes rare lanes, such as zeros in log or
+// negative bases in pow, and all other functions.
 #pragma once
 
 #include <kernops/simd/exp.h>
@@ -44,7 +44,7 @@ KERNOPS_LANEWISE(hypot)
 KERNOPS_LANEWISE(fmod)
 #undef KERNOPS_LANEWISE
 
-// lgamma() writes a global sign; lgamma_r() does not, where the system declares it.
+// lgamma() writes a global variable, the sign. Therefore lgamma_r() is used on systems that declare this function.
 template <class T> auto log_gamma(T x, int) -> decltype(lgamma_r(x, static_cast<int*>(nullptr))) {
   int sign;
   return lgamma_r(x, &sign);

@@ -1,4 +1,4 @@
-// Packs of numbers that are used like numbers.
+// SIMD packs of numbers, with the operators and functions of numbers.
 #pragma once
 #include <kernops/simd/hardware.h>
 #include <kernops/simd/lanes.h>

@@ -8,7 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// pi/2 is split into parts so short that their products with up to `most` quarter turns are exact (Cody & Waite 1980).
+// pi/2 is split into parts with few bits, so that the products of these parts with up to `most` quarter turns are exact
+// (Cody & Waite 1980).
 template <class T> struct TrigConstants;
 
 template <> struct TrigConstants<double> {
@@ -16,7 +17,7 @@ template <> struct TrigConstants<double> {
   static constexpr double pi_half1 = 0x1.921fb544p0, pi_half2 = 0x1.0b4611a6p-34;
   static constexpr double pi_half3 = 0x1.3198a2ep-69, pi_half4 = 0x1.b839a252049c1p-104;
 
-  // (sin(r) - r) / r^3 and (cos(r) - 1 + r^2 / 2) / r^4 with z = r^2, for |r| <= pi/4
+  // approximations of (sin(r) - r) / r^3 and of (cos(r) - 1 + r^2 / 2) / r^4 with z = r^2, for |r| <= pi/4
   static KERNOPS_INLINE Pack<double> sin_tail(Pack<double> z) {
     return polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f75dp-7, -0x1.a01a019bf222ep-13, 0x1.71de355f05599p-19,
                       -0x1.ae5e5471f54e4p-26, 0x1.5d8e3511cc1abp-33);
@@ -40,7 +41,7 @@ template <> struct TrigConstants<float> {
   }
 };
 
-// a - k pi/2, with a correction term because a may be close to a multiple of pi/2
+// Returns a - k pi/2, with a correction term, because a may be close to a multiple of pi/2.
 template <class T> KERNOPS_INLINE Sum<T> less_quarter_turns(Pack<T> a, Pack<T> k) {
   using C = TrigConstants<T>;
   const Sum<T> r = exact_sum(a - k * C::pi_half1, k * -C::pi_half2);
@@ -48,7 +49,8 @@ template <class T> KERNOPS_INLINE Sum<T> less_quarter_turns(Pack<T> a, Pack<T> k
   return {s.high, (r.low + s.low) - k * C::pi_half4};
 }
 
-// sin(a + quarters pi/2) for a >= 0: sin or cos of the reduced argument, with the sign of its half turn
+// Computes sin(a + quarters pi/2) for a >= 0. The result is the sine or the cosine of the reduced argument, with a sign
+// that depends on the number of half turns.
 template <class T> KERNOPS_INLINE Pack<T> sin_turned(Pack<T> a, int quarters) {
   using C = TrigConstants<T>;
   const NearestInteger<T> k(a, C::two_over_pi);
@@ -62,7 +64,7 @@ template <class T> KERNOPS_INLINE Pack<T> sin_turned(Pack<T> a, int quarters) {
   return from_bits(bits_of(select((quarter & 1) == 1, cosine, sine)) ^ half_turn);
 }
 
-template <class T> KERNOPS_INLINE Mask<T> too_many_turns(Pack<T> a) {  // or NaN
+template <class T> KERNOPS_INLINE Mask<T> too_many_turns(Pack<T> a) {  // true also for NaN
   return !(a < TrigConstants<T>::most);
 }
 

@@ -1,4 +1,4 @@
-// Sums in higher precision than their terms.
+// Types for sums that have a higher precision than their terms.
 #pragma once
 #include <kernops/simd/hardware.h>
 
@@ -62,7 +62,7 @@ struct WidePack {
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };
 
-// The type of sums over the lanes of a Pack<T>, with sums of type A.
+// The pack for sums of type A, whose terms are the lanes of a Pack<T>.
 template <class T, class A> struct PackOf { using type = Pack<T>; };
 template <> struct PackOf<float, double> { using type = WidePack; };
 
