@@ -57,8 +57,8 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
 
 // Returns the code of a text, which is read from the cache folder, or compiled and stored in this folder.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// Returns the code of a text from the catalogue or, if the catalogue does not have the text, from compiled(). The
-// second function compiles missing texts in parallel.
+// binary() returns the code of a text from the catalogue or, if the catalogue does not have the text, from compiled().
+// binaries() does the same for several texts, and compiles missing texts in parallel.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 

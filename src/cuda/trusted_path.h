@@ -1,4 +1,4 @@
-// Opens folders that only the user and the administrator can change. Not for Windows.
+// Opens folders that only the user and the administrator can change. The file is empty on Windows.
 #pragma once
 #ifndef _WIN32
 #include <sys/stat.h>

@@ -88,7 +88,7 @@ struct ProductGradient {
 struct LogSumExpGradient {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * s.given(0); }
 };
-struct SoftmaxGradient {  // given is the sum of softmax times the incoming gradient
+struct SoftmaxGradient {  // s.given(0) is the sum of softmax values times incoming gradients
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
 };
 

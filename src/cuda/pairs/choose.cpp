@@ -11,8 +11,7 @@ namespace {
 
 namespace table = crossover;
 
-// Chooses a recipe (the kernel and its parameters) from the features of a plan. The predicates are shared by several
-// decisions.
+// Chooses a recipe (the kernel and its parameters) from the features of a plan. Several decisions share the predicates.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)

@@ -26,9 +26,9 @@ constexpr int most_registers = 16384;  // m  a device reserves local memory for 
 constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
 constexpr int product_beside_states = 24;                       // d  the first limit if f or w has several entries
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries in vector sums, other reductions
-constexpr int most_contractions = 4, most_leaves = 2;           // m
+constexpr int most_contractions = 4, most_leaves = 2;           // m  contractions; vectors of a level in an entry
 constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
-constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum number of columns
+constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum k of a search
 
 // Narrow main loop: limits for the rows of a thread, the columns that are unrolled, and the threads of a block.
 constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_rows_double = 24;  // a  registers
@@ -37,7 +37,7 @@ constexpr int rows_of_a_processor = 64;             // a  minimum rows per multi
 constexpr int many_rows_of_a_processor = 256;       // a  minimum rows per multiprocessor for blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
 constexpr int much_work = 64;  // a  instructions of a pair; above: one row per thread, no unrolling
-constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats, doubles or roots, three rows
+constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns for floats, for doubles or roots, for three rows
 
 // Wide main loop. Up to the limits of the first line, the threads that hold the inner products also evaluate the pairs.
 // The other lines limit the size of tiles.
@@ -63,17 +63,17 @@ struct Panels {
   int summed_wide;                       // contracted entries if a sum has at least `panel_wide` entries
   int values;
 };
-constexpr Panels doubles{24, 208, 113, 112, 112, 224, 96, 512};  // b, c, d, e
-constexpr Panels digits{48, 320, 128, 256, 128, 320, 320, 448};  // c, d
-constexpr int panel_wide = 113;                                  // e
-constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c
+constexpr Panels doubles{24, 208, 113, 112, 112, 224, 96, 512};  // b, c, d, e  the members of Panels in order
+constexpr Panels digits{48, 320, 128, 256, 128, 320, 320, 448};  // c, d  the members of Panels in order
+constexpr int panel_wide = 113;                                  // e  minimum entries of a wide sum
+constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c  entries of a sum; exponentials: contracted
 constexpr int longest_digits = 1 << 15;                          // m  products of digits are less than 2^31
 constexpr Count panel_rows = 512;                                // b  minimum number of rows and of columns
 
 // Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and minimum 2^list_bits of the
 // quotient (pairs times entries) / (squared number of multiprocessors).
-constexpr Count list_rows = 512, list_columns = 16, list_bits = 19;  // c
-constexpr Count most_listed = Count(1) << 30;                        // m
+constexpr Count list_rows = 512, list_columns = 16, list_bits = 19;  // c  minimum values
+constexpr Count most_listed = Count(1) << 30;                        // m  maximum number of rows and of columns
 
 }  // namespace crossover
 }  // namespace kernops

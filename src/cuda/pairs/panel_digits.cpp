@@ -17,7 +17,7 @@ SmallNumbers from(const Digits& digits, int place, Count count) {
 
 Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_columns); }
 
-// The number of 32-bit results of a row, for panels of `length` columns.
+// Returns the number of 32-bit results of a row, for panels of `length` columns.
 Count places_of_results(const PanelPlan& panels, Count length) {
   return std::max(Count(panels.products.size()) * contraction_places * length, sum_places * whole(panels.width));
 }

@@ -54,7 +54,7 @@ struct Pivot {
 struct PivotJob {
   static constexpr int most_columns = 4096, most_points = 16;
   double* columns;  // n x rank
-  double* left;     // the diagonal of the matrix minus the decomposition
+  double* left;     // the diagonal that remains after subtraction of the decomposition
   Pivot *partials, *pivots;
   long long n;
   int step, parts, points;

@@ -59,8 +59,8 @@ class SetGroup {
   V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
   V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
 
-  // Tests whether the sets of all lanes, or of no lane, have a point in slot a; the mask of the lanes whose set has a
-  // point in slot a; and the mask of the lanes that hold a set.
+  // everywhere() and nowhere() test whether the sets of all lanes, or of no lane, have a point in slot a. has() is the
+  // mask of the lanes whose set has a point in slot a. active() is the mask of the lanes that hold a set.
   bool everywhere(int a) const { return a >= all_begin_; }
   bool nowhere(int a) const { return a < some_begin_; }
   Mask<double> has(int a) const { return V::load(begin_) <= V(a); }

@@ -56,7 +56,8 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);
     KERNOPS_UNROLL
     for (int k = 0; k + 1 < VT; ++k) ends |= unsigned(differ(v[k], v[k + 1])) << k;
-    if (left >= VT) return ends;  // the last key ends a run, and bits of later positions are 0
+    if (left >= VT) return ends;
+    // the last of all keys ends a run, and the bits of later positions are 0
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 
