@@ -83,7 +83,7 @@ peaks <- function() {
   rev(as.numeric(gsub("[^0-9]", "", lines)) / 2^20)
 }
 
-# Starts worker processes for the tasks of a fit, `each` of them per GPU. Each process sees only its GPU.
+# Starts worker processes for the tasks of a fit, `each` processes per GPU. A process uses only its GPU.
 workers_for <- function(gpus, each) {
   cluster <- parallel::makePSOCKcluster(gpus * each)
   parallel::clusterApply(cluster, rep(seq_len(gpus) - 1, each), function(gpu) Sys.setenv(CUDA_VISIBLE_DEVICES = gpu))

@@ -1,4 +1,4 @@
-# Points X and Y of symbolic matrices, a matrix B for products, and dense squared distances.
+# Points X and Y of symbolic matrices, a matrix B for products, and D2, the matrix of squared distances of X and Y.
 
 dense_sqdist <- \(x, y) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2)))
 

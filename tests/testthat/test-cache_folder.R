@@ -69,7 +69,7 @@ test_that("a file is trusted if it is a regular file that only its owner can wri
   expect_false(cuda_is_trusted(file.path(folder, "pipe.kernel")))
 })
 
-test_that("the reason names the folder that other users can change", {
+test_that("the reason for a refusal names the folder that other users can change", {
   skip_on_os("windows")
   folder <- private_folders("above", "cache")
   reason <- \(path = folder) cuda_folder_state(path)[["reason"]]
@@ -168,7 +168,7 @@ test_that("an unwritable home folder does not cause a warning", {
   expect_identical(expect_silent(cache_folder()), tempdir())
 })
 
-test_that("without a safe folder there is no cache, and reports name the reason why", {
+test_that("without a safe folder there is no cache, and reports give the reason", {
   skip_on_os("windows")
   skip_if_not_in_library()
   open <- private_folders("open")

@@ -142,7 +142,7 @@ test_that("messages shorten long values and objects that are not text, in less t
   for (code in of_many) told(code, many = 1:1e5)
 })
 
-test_that("a warning shortens names of unused variables", {
+test_that("a warning shortens long names of unused variables", {
   warning <- expect_warning(keops_kernel("Sum_Reduction(x, 1)", c("x = Vi(1)", paste(strrep("a", 1e6), "= Vi(1)"))))
   expect_lt(nchar(conditionMessage(warning)), 3000)
 })

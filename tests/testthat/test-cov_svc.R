@@ -63,7 +63,7 @@ test_that("families, groups and draws work with varying coefficients", {
   expect_equal(unname(stats::var(draws[1, ])) / d$z[[1]]^2, 1, tolerance = 0.15)
 })
 
-test_that("effects of another form are refused", {
+test_that("formulas and covariances that svc() does not support are refused", {
   withr::local_seed(5)
   d <- transform(svc_case(20), f = rep(letters[1:4], 5))
   expect_snapshot(error = TRUE, {

@@ -85,7 +85,7 @@ test_that("families have effects of time, and draws have the moments of the effe
   expect_equal(unname(apply(draws, 1, stats::sd)), unname(expected$se.fit), tolerance = 0.08)
 })
 
-test_that("effects of another form are refused", {
+test_that("formulas and indices that effects of time do not support are refused", {
   withr::local_seed(5)
   d <- transform(yearly_case(20), f = rep(letters[1:4], 5))
   expect_snapshot(error = TRUE, {

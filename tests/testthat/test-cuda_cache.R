@@ -155,7 +155,7 @@ test_that("processes that share a cache load correct code while another process 
   for (result in results) expect_identical(readRDS(result), rep(TRUE, 15))
 })
 
-test_that("clearing the cache removes only its own files", {
+test_that("clearing the cache removes only kernel files", {
   cache <- local_paths()
   key <- strrep("0a", 16)
   ours <- paste0(key, c(".kernel", ".cu", ".kernel.123.tmp"))
@@ -238,7 +238,7 @@ test_that("the catalogue's kernels compile, and do not spill registers", {
   }
 })
 
-# The size of the code measures the compile time; unrolled code would be several times as long.
+# The size of the code indicates the compile time. Unrolled code would be several times as long.
 test_that("long vectors and expensive operations are compiled to short code", {
   skip_without_nvrtc()
   skip_on_cran()

@@ -1,6 +1,6 @@
 # The trend, weights, coordinates and missing values of gp(), against lm() and plain R.
 
-test_that("terms, weights and the matrix of the trend agree with lm()", {
+test_that("the terms, the weights and the model matrix of the trend agree with lm()", {
   withr::local_seed(36)
   d <- transform(smooth_case(20), g = factor(rep(c("p", "q"), 10)), v = runif(20))
   d$z[4] <- NA

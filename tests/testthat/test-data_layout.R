@@ -35,7 +35,7 @@ test_that("tables of several variables are joined column by column", {
   expect_identical(kernops:::collapse(kernops:::new_layout("single"), table, NULL), table)
 })
 
-test_that("the layout of some observations keeps and names the variables and rows of these observations", {
+test_that("a layout of selected observations keeps the variables, rows and names of these observations", {
   kept <- kernops:::keep_observations(several(), c(TRUE, FALSE, TRUE))
   expect_identical(kept$variable, 1:2)
   expect_identical(kernops:::observation_labels(kept, c("p", "q", "r")), c("p:a", "q:b"))

@@ -169,7 +169,7 @@ test_that("a warning names nuggets that are zero, and predictions at no points a
   expect_identical(dim(predict(fit, new[0, ], se.fit = TRUE, interval = "none", cov = "variables")), c(0L, 5L))
 })
 
-test_that("methods agree, and a search from distant starting values finds the same optimum", {
+test_that("the exact method and Vecchia agree, and a search from distant starting values finds the same optimum", {
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 98, starts = 1))
   expect_equal(logLik(near), logLik(fit), tolerance = 1e-4)
   far <- update(fit, covariance = lmc(exponential(range = 3), nugget(), sills = list(diag(c(0.01, 1e7)), c(3, 1))),

@@ -73,7 +73,8 @@ test_that("coefficients of rare levels are estimated", {
   expect_equal(fit$beta, same$beta, tolerance = 1e-9)
 })
 
-# A table whose reading function stops at a chunk while `stops` is TRUE; `reads` counts the calls of the function.
+# Returns a function that reads a table. While `stops` is TRUE, the function raises an error from its seventh call on;
+# `reads` counts the calls.
 stopping_table <- function(d, state) {
   function(chunk) {
     state$reads <- state$reads + 1

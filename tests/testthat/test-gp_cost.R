@@ -41,7 +41,7 @@ test_that("summary() has the time of each part of each method, and these times a
   }
 })
 
-test_that("the table of times is printed on request", {
+test_that("summary() prints the table of times on request", {
   fit <- suppressWarnings(gp(k ~ w, paddock, ~ a + b, matern(3/2), family = poisson(), maxit = 3))
   quiet <- \(code) suppressWarnings(code, classes = "kernops_no_standard_error")
   shown <- capture.output(print(quiet(summary(fit, cost = TRUE))))

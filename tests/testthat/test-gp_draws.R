@@ -184,7 +184,7 @@ test_that("draws work for several optima and for one parameter; weighted samples
   expect_equal(mixture_quantile(0.9, cbind(1, 1), cbind(0, 0), c(0.5, 0.5)), 1)
 })
 
-test_that("invalid arguments are named", {
+test_that("errors name invalid arguments", {
   free <- gp(z ~ 1, case, ~ a + b, prior = list(range = pc_range(0.1)))
   expect_snapshot(error = TRUE, {
     gp_posterior(1)

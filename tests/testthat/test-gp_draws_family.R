@@ -103,7 +103,7 @@ test_that("simulations have the moments of the mixture, and method \"vecchia\" w
                predict(few, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5)
 })
 
-test_that("draws keep the estimated parameters of the family fixed; a fit without a trend has no coefficients", {
+test_that("draws do not vary the parameters of the family, and have no coefficients without a trend", {
   prior <- list(variance = pc_sd(2, 0.05), range = pc_range(0.2))
   sized <- gp(I(y + 0.5) ~ x, case, ~ x, family = Gamma("log"), prior = prior)
   drawn <- suppressWarnings(gp_posterior(sized, 5))

@@ -64,7 +64,7 @@ test_that("results depend on the seed only, and areas of rows with missing value
   expect_equal(ours[2, ], gp_exceedance(fit, new[1:8, ], above = 1, areas = areas[1:8, ])[2, ], tolerance = 1e-8)
 })
 
-test_that("invalid arguments of gp_exceedance() are named", {
+test_that("errors name invalid arguments of gp_exceedance()", {
   fit <- fit_by("exact")
   expect_snapshot(error = TRUE, {
     gp_exceedance(fit, new)

@@ -47,7 +47,7 @@ test_that("likelihood, gradient and kriging agree with dense algebra, by each me
   expect_equal(unseen$process, 0)
 })
 
-test_that("neighbours are in the same group", {
+test_that("the neighbours of a point are in its group", {
   given_trend <- list(known = list(beta = c(0, 3)), method = "vecchia", neighbours = 4, ordering = "coordinate")
   fit <- do.call(fit_days, given_trend)
   each <- lapply(split(days, days$day), \(d) {

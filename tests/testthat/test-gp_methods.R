@@ -23,7 +23,7 @@ test_that("`control` may be a list", {
   expect_equal(predict(by_list, d, control = list(cg_tol = 1e-8)), predict(by_list, d))
 })
 
-test_that("a fit and its summary print", {
+test_that("a fit and its summary can be printed", {
   withr::local_seed(11)
   fit <- gp(z ~ w, smooth_case(50), ~ a + b, matern(3/2, 1, 0.5) + nugget(0.01), estimate = "none")
   expect_snapshot({

@@ -182,7 +182,7 @@ seen_by <- function(covariance, u) {
   neighbour_coordinates(model, model$parameters$value, u)
 }
 
-test_that("for a single stationary covariance, the implied distance is that in its scaled coordinates", {
+test_that("for a single stationary covariance, the implied distance is the distance in scaled coordinates", {
   withr::local_seed(1)
   u <- uniform(40, 2)
   degrees <- cbind(runif(40, -180, 180), runif(40, -90, 90))

@@ -3,7 +3,7 @@
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
 fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")
 withr::local_pdf(NULL)
-# The panel with a map over the observations.
+# The panel of plot() that has a map over the observations.
 map_of <- \(object, n, mask = FALSE, which = "field") {
   kernops:::panels_of(object, which, n, 0.95, mask, NULL, list())[[1]]
 }

@@ -114,7 +114,7 @@ test_that("confidence intervals, tables and tests contain the coefficients of pr
   tests <- anova(fewer, fit)
   expect_identical(tests$Df, c(NA, 1))
   expect_equal(tests$Chisq[[2]], 2 * (fit$loglik - fewer$loglik))
-  # a model without the constant is not nested
+  # a predictor without the intercept is not nested
   expect_identical(anova(update(fit, zi = ~ m), update(fit, zi = ~ w + z))$Df, c(NA_real_, NA))
   if (requireNamespace("generics", quietly = TRUE)) {
     expect_identical(generics::tidy(fit)$term[5:8], names)
@@ -223,7 +223,7 @@ test_that("probabilities above a threshold use the parameters at each point", {
   expect_equal(p, alone, tolerance = 1e-10)
 })
 
-test_that("invalid predictors are errors that name what is possible", {
+test_that("errors for invalid predictors name the valid predictors", {
   counts <- \(...) gp(count ~ 1, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_poisson"), ...)
   expect_snapshot(error = TRUE, {
     counts(dispersion = ~ z)

@@ -111,7 +111,7 @@ test_that("the profile of a family's likelihood times the prior is maximal at th
   expect_equal(as.numeric(logLik(mode)), around[2] - dnorm(log(at), log(0.3), 0.2, log = TRUE), tolerance = 1e-6)
 })
 
-test_that("invalid priors are named", {
+test_that("errors name invalid priors", {
   expect_snapshot(error = TRUE, {
     pc_range(-1)
     pc_range(1, p = 1)

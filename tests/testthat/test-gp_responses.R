@@ -294,7 +294,7 @@ test_that("predictions of maps have a layer for each response", {
   }
 })
 
-test_that("printed fits and tables", {
+test_that("fits and tables are printed", {
   data <- some_responses(40)
   fit <- fit_responses_of(data, null_draws = 50)
   expect_snapshot({

@@ -91,7 +91,7 @@ test_that("in float32 the points of a set are centred, and the CPU computes in f
   expect_alike(sums_by("cuda", absolute, sets, precision = "float32"), sums_by("cpu", absolute, sets), 1e-5)
 })
 
-test_that("sums with every covariance agree with the CPU", {
+test_that("sums over conditioning sets agree with the CPU for every covariance", {
   skip_without_gpu()
   sphere <- points$u %*% diag(c(40, 30))
   for (covariance in vecchia_covariances()) {

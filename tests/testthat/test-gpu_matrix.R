@@ -234,7 +234,7 @@ test_that("garbage collection frees GPU memory", {
   expect_lt(sum(cuda_describe()$used_bytes) - before, 2^31)
 })
 
-test_that("a machine without a GPU says so", {
+test_that("on a machine without a GPU, the error says so", {
   skip_if("cuda" %in% backends(), "this machine has a GPU")
   refused <- list(\() gpu_matrix(diag(2)), \() dot()(list(diag(2), diag(2)), output = "gpu"))
   for (use in refused) {

@@ -1,4 +1,4 @@
-test_that("a source names the kernel and the reason for it", {
+test_that("the text of keops_source() names the kernel and the reason for its choice", {
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(100)", "y = Vj(100)"), precision = "float32")
   first <- \(...) strsplit(keops_source(op, ...), "\n")[[1]][1:2]
   expect_snapshot({

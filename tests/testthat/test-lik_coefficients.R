@@ -165,7 +165,7 @@ test_that("the likelihood of the sparse representation agrees with plain R, and 
   expect_close(matrix(likelihood$evaluate(theta)$gradient(), 1), slope, tolerance = 1e-5)
 })
 
-test_that("the fit of a model with thousands of levels succeeds", {
+test_that("a model with thousands of levels can be fitted", {
   withr::local_seed(5)
   d <- data.frame(a = runif(2500), b = runif(2500))
   pairs <- rbind(d, d + 0.001)

@@ -81,7 +81,7 @@ test_that("noise and weights of each point contribute to its variance", {
   expect_gt(estimated$loglik, -Inf)
 })
 
-test_that("methods agree with one another", {
+test_that("methods of a fit are consistent with each other", {
   withr::local_seed(10)
   d <- smooth_case(60)
   fit <- gp(z ~ w, d, ~ a + b)

@@ -70,7 +70,7 @@ test_that("the solver tolerance of the search changes the gradient less than the
   expect_true(all(abs(loose - converged) < 0.5 * apply(converged, 1, sd)))
 })
 
-test_that("the information agrees with Gilmour, Thompson and Cullis", {
+test_that("the average information agrees with the formula of Gilmour, Thompson and Cullis", {
   sample <- case[1:100, ]
   fit <- fitted_by("exact", data = sample)
   how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",

@@ -54,7 +54,7 @@ test_that("quadratic forms of the matrix logarithm agree with dense algebra", {
   expect_gt(abs(sum(forms)), 0.001)
 })
 
-test_that("sets widen until the log-likelihood is precise, and the gradient agrees with differences", {
+test_that("conditioning sets widen until the log-likelihood is precise, and the gradient agrees", {
   case <- cells_case(n = 1500, side = 4)
   fit <- case$fit
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)

@@ -28,7 +28,7 @@ test_that("R's messages about a shortage are recognised in the language of the s
   }
 })
 
-test_that("other errors, results and visibility pass unchanged", {
+test_that("other errors, results and the visibility of results are unchanged", {
   expect_error(report_shortage(stop("another")), "^another$", class = "simpleError")
   plain <- function() stop("cannot open file 'x'")
   expect_identical(conditionCall(tryCatch(report_shortage(plain()), error = identity)), quote(plain()))

@@ -66,7 +66,7 @@ test_that("variables may have a position, or be declared inside the formula", {
   same_operator("Sum_Reduction(Vi(0,3) | Vj(1,3), 1)", character())
 })
 
-test_that("the axis is 0 or i, 1 or j", {
+test_that("the axis of a reduction is written 0 or i, or 1 or j", {
   withr::local_seed(21)
   input <- list(x = uniform(4), y = uniform(5))
   along <- \(axis) keops_kernel(sprintf("Sum_Reduction(x * y, %s)", axis), c("x = Vi(1)", "y = Vj(1)"))(input)
@@ -148,7 +148,7 @@ test_that("the caret is below the error, and the message shows as much of the fo
                    paste0("Sum_Reduction(x +", strrep(" ", 31), "zz, 1)"))
 })
 
-test_that("sizes do not overflow into other sizes", {
+test_that("sizes beyond the range of integers are errors, and do not overflow", {
   op <- \(formula) keops_kernel(formula, "x = Vj(1)")
   too_large <- c("Sum_Reduction(Transpose(SumT(x, 4), 65536, 65536), 1)",
                  "Sum_Reduction(TensorProd(SumT(x, 65536), SumT(x, 65537)), 1)",

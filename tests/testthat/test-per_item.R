@@ -83,7 +83,7 @@ test_that("missing and distant points, and matrices that are not finite, do not 
   })
 })
 
-test_that("each batch has its matrix and its reference point", {
+test_that("each batch has a separate matrix and a separate reference point", {
   withr::local_seed(4)
   x <- array(rnorm(37 * 3 * 2), c(37, 3, 2)) + rep(c(0, 1e4), each = 37 * 3)
   y <- array(rnorm(29 * 3 * 2), c(29, 3, 2)) + rep(c(0, 1e4), each = 29 * 3)

@@ -84,7 +84,7 @@ test_that("a full disk leaves either no file or rows from which predictions resu
   expect_equal(cell_values(ours$fit), cell_values(predict(map_fit(), map)), tolerance = 1e-12)
 })
 
-test_that("invalid arguments are named before predictions begin", {
+test_that("errors name invalid arguments before predictions begin", {
   map <- small_map()
   fit <- map_fit()
   folder <- withr::local_tempdir()

@@ -90,7 +90,7 @@ test_that("sums over rows with missing values are missing, and polygons are summ
   expect_equal(of_blocks$se.fit^2, unname(diag(t(sums) %*% blocks$cov %*% sums)), tolerance = 1e-6)
 })
 
-test_that("invalid sums are named", {
+test_that("errors name invalid sums", {
   fit <- fit_by("exact")
   expect_snapshot(error = TRUE, {
     predict(fit, new, sums = "area")

@@ -184,7 +184,7 @@ test_that("areas for longitude and latitude are in square kilometres, and labels
   expect_equal(ours$fit[4:3], c(tapply(area * cells, rep(1:2, 12), sum)), ignore_attr = TRUE)
 })
 
-test_that("invalid zones are named", {
+test_that("errors name invalid zones", {
   map <- small_map()
   fit <- map_fit()
   layer <- zone_layer(map)

@@ -106,7 +106,7 @@ test_that("bars do not go backwards, and accept updates after they have reached 
     expect_identical(seen$set_to, c(0.2, 0.6, 0.6, 0.6, 0.99, 0.99, 0.99, 0.99, 0.99))
     expect_match(seen$events[[length(seen$events)]], "terminated")
   }
-  # a bar within another bar
+  # a bar that is opened within another bar
   said <- said_during(kernops:::with_bar("Trying", {
     report <- kernops:::progress_bar("Solving")
     for (f in c(0.2, 0.6, 0.1)) report(f)

@@ -9,7 +9,7 @@ test_that("a nugget far below the variance of a smooth field is not reported as 
   fit <- \(...) gp(y ~ 1, case, reformulate(paste0("x", 1:6)), ..., method = "exact")
   expect_no_warning(smooth <- fit(matern(7/2, ard = TRUE) + nugget()), class = "kernops_degenerate")
   expect_equal(smooth$theta[[smooth$model$nugget]], 1e-4, tolerance = 0.3)
-  # for a rough field, the data do not distinguish the same noise from the field
+  # for a rough field, the data do not distinguish this noise from the field
   expect_warning(fit(exponential() + nugget()), "estimated as zero", class = "kernops_degenerate")
 })
 

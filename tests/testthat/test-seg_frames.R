@@ -71,7 +71,7 @@ test_that("errors name the column", {
   expect_named(seg_reduce(frame["n"], g = list(frame$g, frame$h)), c("group", "group_1", "n"))
 })
 
-test_that("several operations are for data frames", {
+test_that("several operations in one call require a data frame", {
   g <- c(1, 1, 2, 2)
   days <- as.Date("2026-11-30") + 1:4
   expect_snapshot(error = TRUE, seg_reduce(1:4, g = g, op = c("sum", "max")))

@@ -61,7 +61,7 @@ test_that("order statistics of integers, logicals and weighted values on the GPU
   expect_named(mixed, c("a", "b"))
 })
 
-test_that("the GPU sorts long segments by the digits of their keys", {
+test_that("the GPU sorts long segments by radix sort", {
   skip_without_gpu()
   withr::local_seed(4)
   sizes <- list(float32 = c(3, 20000, 0, 5000, 40001, 1), float64 = c(10, 140001, 3000))

@@ -99,7 +99,7 @@ test_that("reductions of complex numbers agree with base R", {
   expect_identical(seg_reduce(c(1i, 1i, 2), lengths = 3, op = "n_distinct"), 2L)
 })
 
-test_that("an operation that a class does not allow is an error that names those that it does", {
+test_that("if a class does not allow an operation, an error names the allowed operations", {
   expect_snapshot(error = TRUE, seg_reduce(dates, g = groups))
   expect_snapshot(error = TRUE, seg_reduce(factor(groups), lengths = 7, op = "max"))
   expect_snapshot(error = TRUE, seg_scan(1i * 1:7, op = "max"))

@@ -1,6 +1,6 @@
 # Weights of the values of segments.
 
-test_that("weights count repeated values", {
+test_that("a weight has the effect of repeated values", {
   withr::local_seed(5)
   x <- rnorm(200)
   w <- sample(0:3, 200, replace = TRUE)

@@ -53,7 +53,7 @@ test_that("if all eigenvectors are known, the quadrature is exact", {
   expect_identical(same$estimates, found$estimates)
 })
 
-test_that("the solves of probes give the gradient of the log-determinant", {
+test_that("the solutions for probes give the gradient of the log-determinant", {
   withr::local_seed(4)
   case <- problem(100)
   distance <- as.matrix(dist(case$input$x))^2

@@ -2,7 +2,7 @@
 
 positive_data <- function(n) transform(table_data(n), v = exp(z / 2))
 
-test_that("likelihoods are densities of the response", {
+test_that("likelihoods are densities of the untransformed response", {
   small_cells()
   d <- positive_data(1200)
   value <- function(fit) as.numeric(logLik(fit))

@@ -53,7 +53,8 @@ test_that("bandwidth selectors agree with published values", {
 })
 
 test_that("cross-validation minimises the estimated integrated squared error", {
-  # the definition: the integral of the squared density, and the densities at each point without this point
+  # the criterion by its definition: the integral of the squared density, minus twice the mean of the densities at
+  # points, each estimated without this point
   error <- function(x, h) {
     alone <- vapply(seq_len(nrow(x)), \(i) normal_densities(x[-i, , drop = FALSE], x[i, , drop = FALSE], h)[1, 1], 0)
     mean(normal_densities(x, x, 2 * h)[, 1]) - 2 * mean(alone)
@@ -66,7 +67,7 @@ test_that("cross-validation minimises the estimated integrated squared error", {
   expect_equal(sqrt(kde(faithful$waiting, bandwidth = "cv")$bandwidth[1, 1]), bw.ucv(faithful$waiting), tolerance = 0.1)
 })
 
-test_that("bandwidth selectors treat weights as numbers of points", {
+test_that("bandwidth selectors treat a weight as a number of points", {
   x <- kde_points(60, 2)
   weights <- rep(c(1, 3), 30)
   h <- kde(x, weights = weights, bandwidth = "cv")$bandwidth
