@@ -18,7 +18,7 @@ fitted_to <- function(trend = "1", method = "exact", covariance = model(), estim
      estimate = estimate, control = gp_control(neighbours = 71), ...)
 }
 
-# Stacked observations: the rows of the data and the variables.
+# The observations of all variables in one vector; `seen` has the row and the variable of each observation.
 seen <- which(!is.na(wide[responses]), arr.ind = TRUE)
 y <- as.matrix(wide[responses])[seen]
 dense <- function(from, to, sills = B, ranges = c(0.4, 0.2)) {

@@ -69,7 +69,7 @@ test_that("nearest points are found for any location, order and scale of the poi
     list(x + 1e4, y + 1e4),
     list(x * 1e-15, y * 1e-15),
     list(x * 1e15, y * 1e15),
-    list(x / 100, y[order(-rowSums(y^2)), ]), # nearer and nearer to 0
+    list(x / 100, y[order(-rowSums(y^2)), ]), # later points are nearer to 0
     list(y[seq_len(rows), ] + x / 1000, y),
     list(x, rbind(1e6, y)) # one point is far from the others
   )

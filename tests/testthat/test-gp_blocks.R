@@ -50,7 +50,7 @@ test_that("distances on the sphere and priors agree with fits in memory", {
   expect_equal(fit$theta, same$theta, tolerance = 1e-2)
 })
 
-test_that("rows with missing values are omitted or are an error", {
+test_that("rows with missing values are omitted, or raise an error on request", {
   d <- table_data(300)
   d$z[c(5, 200)] <- NA
   d$w[[7]] <- NA

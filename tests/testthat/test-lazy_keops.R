@@ -30,7 +30,7 @@ test_that("the arguments axis, dim and weights of KeOps are accepted", {
   expect_equal(sumsoftmaxweight(D, axis = 1, weights = Vj(B)), sumsoftmaxweight(D, "j", Vj(B)))
 })
 
-test_that("functions of kernops return numbers for numbers", {
+test_that("for numeric arguments, functions of kernops return numbers", {
   expect_identical(square(2), 4)
   expect_identical(relu(-2:2), c(0, 0, 0, 1, 2))
   expect_identical(inv(c(a = 2, b = 4)), c(a = 0.5, b = 0.25))

@@ -32,7 +32,7 @@ test_that("an operation that does not commute combines values in their order", {
   expect_identical(fold(x, seg_op("b + 0 * a"), g = g), seg_reduce(x, g = g, op = "last"))
 })
 
-test_that("the tree is balanced on the CPU", {
+test_that("the CPU combines values by a balanced tree", {
   withr::local_options(kernops.backend = "cpu")
   tree <- function(x) {
     while (length(x) > 1) {

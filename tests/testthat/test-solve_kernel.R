@@ -149,7 +149,7 @@ test_that("names of the solution agree with the right-hand side", {
   expect_identical(colnames(fit$history), c("u", "v"))
 })
 
-test_that("the product may sum over the other axis", {
+test_that("the product with K may be a sum over i", {
   withr::local_seed(9)
   case <- problem(50)
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vi(1)")
