@@ -37,7 +37,7 @@ constexpr int rows_of_a_processor = 64;             // a  minimum rows per multi
 constexpr int many_rows_of_a_processor = 256;       // a  minimum rows per multiprocessor for blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
 constexpr int much_work = 64;  // a  instructions of a pair; above: one row per thread, no unrolling
-constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns for floats, for doubles or roots, for three rows
+constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats; doubles or roots; 3 rows
 
 // Wide main loop. Up to the limits of the first line, the threads that hold the inner products also evaluate the pairs.
 // The other lines limit the size of tiles.
