@@ -45,7 +45,7 @@ axis_grad <- function(op) {
 
 kept_dims <- function(plan) setdiff(seq_along(plan$dim), plan$dims)
 
-# The values of an array, slice after slice, with each slice as a segment.
+# The values of an array in the order of its slices, so that each slice is a segment of adjacent values.
 slice_by_slice <- function(x, plan) {
   as.vector(if (is.null(dim(x))) x else aperm(x, c(plan$dims, kept_dims(plan))))
 }

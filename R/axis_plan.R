@@ -1,16 +1,16 @@
 #' Plan a reduction over dimensions of an array
 #'
 #' `axis_plan()` stores the quantities that [axis_reduce()], [softmax()] and [logsumexp()] compute from the shape of an
-#' array. The plan can be used again for any values and any operation. A plan contains a few numbers for each dimension
-#' (strides, not positions), for arrays of any size.
+#' array. The plan can be used again for any values and any operation. A plan contains only a few numbers for each
+#' dimension (strides, not positions), so its size does not depend on the size of the array.
 #'
 #' @param dim the dimensions of the arrays, as returned by `dim()`; for vectors, the length.
 #' @param dims the dimensions to reduce: distinct whole numbers from 1 to `length(dim)`.
 #'
 #' @return An object of class `axis_plan`, a list. The class has a `print()` method, and plans can be saved. Adjacent
-#'   dimensions of the same kind form one run: for each run, `plan$runs` contains the `size`, the `stride` in the array,
-#'   the `number` by which the position in the result (in the slice, for reduced runs) increases, and whether the run is
-#'   `reduced`.
+#'   dimensions form one run if all of them are reduced or all of them are kept. For each run, `plan$runs` contains the
+#'   `size`, the `stride` in the array, and whether the run is `reduced`. The column `number` contains the stride in the
+#'   result or, for reduced runs, in the slice.
 #'
 #' @section Errors: class `kernops_dim_error`.
 #'
@@ -49,7 +49,8 @@ check_dims <- function(dims, max_dim, call) {
   as.integer(if (is.unsorted(dims)) sort(dims) else dims)
 }
 
-# Dimensions of size 1 are dropped. If a dimension has size 0, only the numbers of results and of values are relevant.
+# Dimensions of size 1 are dropped. If a dimension has size 0, only the number of results and the number of values per
+# slice are relevant.
 axis_runs <- function(dim, reduced) {
   if (any(dim == 0)) {
     size <- c(prod(dim[!reduced]), prod(dim[reduced]))

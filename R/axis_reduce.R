@@ -1,7 +1,7 @@
 #' Reduce an array over any of its dimensions
 #'
-#' `axis_reduce(x, dims, op)` computes `apply(x, kept, op)`, where `kept` are the dimensions other than `dims`. It is as
-#' fast as `colSums()` for any choice of dimensions: the array is not permuted or copied.
+#' `axis_reduce(x, dims, op)` computes `apply(x, kept, op)`, where `kept` are the dimensions other than `dims`. The
+#' function is as fast as `colSums()` for any choice of dimensions, because it neither permutes nor copies the array.
 #'
 #' @param x a vector, matrix or array of doubles, integers or logicals; a [gpu_matrix()]; or an array of complex
 #'   numbers, dates or other [values with a class][seg_values].
@@ -16,34 +16,34 @@
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, the CPU or GPU that stores the data.
-#' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension is
-#'   kept, with size 1 (2 for `"range"`). The result has doubles, with `NaN` for missing results. For several quantiles,
-#'   the first quantile of all slices comes before the second one. The CPU computes order statistics, skewness and
-#'   kurtosis of rows.
+#' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix. In a `gpu_matrix` the
+#'   reduced dimension is kept, with size 1 (2 for `"range"`), and results are doubles, with `NaN` for missing results.
+#'   If there are several quantiles, the first quantile of all slices comes before the second quantile of all slices.
+#'   The CPU computes order statistics, skewness and kurtosis of rows.
 #' @param axis another name of `dims`.
 #'
-#' @return As for `apply()`: a vector if one dimension is kept, one number if none is kept, else an array, with the
-#'   names of the kept dimensions. `"range"` and several quantiles return several numbers for each slice, as a first
-#'   dimension; `"softmax"` returns an array like `x`. For integers and logicals, `"sum"`, `"min"`, `"max"`, `"range"`,
-#'   `"first"`, `"last"` and the bit operations return integers; `"any"` and `"all"` return logicals.
+#' @return As for `apply()`: a vector if one dimension is kept, one number if no dimension is kept, otherwise an array,
+#'   with the names of the kept dimensions. `"range"` and several quantiles return several numbers for each slice, as a
+#'   first dimension; `"softmax"` returns an array like `x`. For integers and logicals, `"sum"`, `"min"`, `"max"`,
+#'   `"range"`, `"first"`, `"last"` and the bit operations return integers; `"any"` and `"all"` return logicals.
 #'
 #' @details
-#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `"argmin"` and `"argmax"`, `NA`
-#' and `NaN` count as the extreme, and the position of the first one is returned; with `na.rm = TRUE` these operations
-#' work like [which.min()].
+#' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, and otherwise `NaN` if any value is `NaN`.
+#' `"argmin"` and `"argmax"` treat `NA` and `NaN` as the extreme and return the position of the first missing value;
+#' with `na.rm = TRUE` these two operations work like [which.min()].
 #'
 #' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
 #' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
 #'
 #' Order statistics, skewness and kurtosis run on the CPU, which receives copies of values on the GPU. For these
 #' operations, and for a [seg_op()] on the CPU, the array is read in place if the reduced dimensions are adjacent (apart
-#' from dimensions of size 1); otherwise a rearranged copy is made first.
+#' from dimensions of size 1); otherwise R first makes a rearranged copy of the array.
 #'
 #' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
 #' exact. Results are identical for any number of threads.
 #'
-#' @section Warnings: class `kernops_overflow_warning`, if a sum of integers exceeds the range of R's integers: all sums
-#'   are then doubles.
+#' @section Warnings: class `kernops_overflow_warning`, if a sum of integers exceeds the range of R's integers. In this
+#'   case all sums are doubles.
 #' @section Errors: class `kernops_dim_error` for dimensions that do not exist, are given twice, or differ from the
 #'   dimensions of the plan; `kernops_input_error` for other arguments; `kernops_cuda_error` if no GPU can be used.
 #'
@@ -130,7 +130,7 @@ plan_for <- function(x, dims, plan, call) {
 sizes_of <- function(x) as.numeric(dim(x) %||% length(x))
 shape_of <- function(x) if (is_gpu_matrix(x)) list(dim = dim(x)) else attributes(x)[c("dim", "dimnames", "names")]
 
-# The number of rows of a result that stays on the GPU.
+# The number of rows of a result that is stored on the GPU.
 stayed_rows <- function(plan, op) {
   if (identical(op, "softmax")) return(plan$dim[[1]])
   if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
@@ -153,8 +153,8 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# Sets the shape and the names of the kept dimensions. If a slice has several results, these are the first dimension;
-# `before` is their number or their names.
+# Sets the shape and the names of the kept dimensions. If a slice has several results, the results of a slice are the
+# first dimension; `before` is the number of these results or their names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   first <- if (!is.null(before)) list(if (is.character(before)) before)
   before <- if (is.character(before)) length(before) else before

@@ -1,5 +1,5 @@
 # Operations on axes that C++ computes by segments: user-defined formulas, order statistics and moments. Slices are
-# columns of matrices within the array; the array is rearranged only if the reduced dimensions are not adjacent.
+# columns of matrices within the array; R rearranges the array only if the reduced dimensions are not adjacent.
 
 reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
@@ -34,8 +34,9 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# The array, or its values slice by slice, and three sizes: the products of the dimensions before the reduced
-# dimensions, of the reduced dimensions, and of the dimensions after them.
+# Returns the array, or its values slice by slice if the reduced dimensions are not adjacent, and three sizes: the
+# products of the dimensions before the reduced dimensions, of the reduced dimensions, and of the dimensions after the
+# reduced dimensions.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)
@@ -57,7 +58,7 @@ order_slices <- function(x, op, details, na.rm, plan) {
   c(result)
 }
 
-# Reduces slices by a formula or by moments; moments are computed from the values slice by slice.
+# Reduces slices by a user-defined formula or to moments; for moments, the values are first arranged slice by slice.
 fold_slices <- function(x, op, na.rm, plan) {
   if (inherits(op, "seg_op")) {
     slices <- slices_in(x, plan)

@@ -1,4 +1,4 @@
-# Where computations run: options, and the corresponding environment variables.
+# Options, and the corresponding environment variables, that determine where computations run.
 
 kernops_option <- function(name, default = NULL) {
   twins <- option_twins[[name]]
@@ -18,7 +18,7 @@ option_twins <- sapply(option_names, function(name) {
 
 threads <- function() as.integer(min(counting_option("threads", default_threads()), 1024))
 
-# The number of values of segments per chunk; 0 for the default.
+# The number of values of segments per chunk of work; 0 for the default.
 segment_tile <- function() min(counting_option("tile", 0), 2^30)
 
 counting_option <- function(name, default) {
@@ -39,7 +39,7 @@ isa <- function() {
                           i = "{.run kernops::kernops_sitrep()} lists them."))
 }
 
-# The number of cores, or less: OpenMP's thread limit is respected, and under R CMD check the number is at most two.
+# The number of cores, reduced to OpenMP's thread limit if one is set, and to at most two under R CMD check.
 default_threads <- function() {
   if (is.null(the$cores)) {
     cores <- parallel::detectCores()
@@ -54,7 +54,7 @@ default_threads <- function() {
 
 the <- new.env(parent = emptyenv())
 
-# `device`: the GPUs on which the backends "cuda" and "auto" would compute.
+# `device`: the GPUs that the backends "cuda" and "auto" would use.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
   backend <- check_setting(backend, "backend", backend_choices(), call, default = c("auto", "cpu", "cuda"))
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
@@ -77,8 +77,8 @@ first_device <- function() {
   if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # evaluated at every call
 }
 
-# GPUs as the driver numbers them, from 0; by default, the GPUs in the option or the environment variable ("0:3",
-# "0,2").
+# The numbers of GPUs, counted from 0 as the driver counts them. By default, they come from the option or from the
+# environment variable ("0:3", "0,2").
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"
   if (is.null(device)) device <- kernops_option("device", 0L)
@@ -101,7 +101,7 @@ device_numbers <- function(text) {
   }))
 }
 
-# Most functions compute in float64 or float32; formulas and GPU matrices have more `precisions`.
+# Most functions compute in float64 or float32; formulas and GPU matrices pass more precisions as `choices`.
 check_precision <- function(precision, choices = c("float64", "float32"), call = caller_env()) {
   check_setting(precision, "precision", choices, call)
 }
@@ -113,7 +113,7 @@ check_setting <- function(value, name, choices, call, default = choices) {
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
 
-# The backend of a fit, or the CPU if the fit was made on a machine with a GPU and this machine has none.
+# The backend of a fit. If the fit was made on a GPU and this machine has no usable GPU, the CPU.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
   cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),

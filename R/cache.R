@@ -1,5 +1,5 @@
-# Compiled CUDA kernels: the kernels of the catalogue, which are part of the installed package, and a cache for all
-# others.
+# Compiled CUDA kernels: the installed package contains the kernels of the catalogue, and a cache on disk contains all
+# other kernels.
 
 # The default folder of the cache. Under R CMD check it is a temporary folder, because the check forbids files in the
 # user's home.
@@ -8,8 +8,8 @@ default_cache <- function() {
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# The cache folder of the user or, if others can write code there, of the session. An invalid setting must not prevent
-# the package from loading.
+# The cache folder that the user chose or, if other users can write into that folder, a folder of the session. An
+# invalid setting must not prevent the package from loading.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
   candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
@@ -17,8 +17,8 @@ cache_folder <- function() {
   for (candidate in candidates) {
     folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
     if (folder$state %in% c("usable", "missing")) break
-    # the reason is reported only if the user chose the folder or if others can write code there, not for a home that
-    # cannot be written
+    # the reason is reported if the user chose the folder or if other users can write into it, but not if a home is
+    # read-only
     if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
   used <- folder$path %||% NA_character_
@@ -41,7 +41,8 @@ asked_folder <- function(asked) {
   if (Encoding(asked) == "bytes" || !validEnc(asked) || enc2utf8(native) != enc2utf8(asked)) {
     stop_kernops("input", paste0(rule, " in the encoding of this session, not {.val {asked}}."))
   }
-  if (startsWith(native, "~") && nchar(native, "bytes") < 1000) native <- path.expand(native) # it truncates long paths
+  # path.expand() truncates long paths
+  if (startsWith(native, "~") && nchar(native, "bytes") < 1000) native <- path.expand(native)
   absolute_path(native)
 }
 
@@ -63,25 +64,25 @@ warn_cache <- function(reasons, used) {
 #' The cache of compiled GPU kernels
 #'
 #' On a GPU, a formula is compiled when it runs for the first time, which takes a fraction of a second. The compiled
-#' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the kernels of
-#' common formulas are compiled during the installation: these kernels are part of the package and require
-#' neither the cache nor the toolkit.
+#' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the installation
+#' compiles the kernels of common formulas. These precompiled kernels are part of the package and require neither the
+#' cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option
-#' `kernops.cache_dir`, which is read when kernops is loaded. Kernels of another version of kernops or of the compiler
-#' are never used. If the cache exceeds 512 MiB, the oldest files are removed. The CUDA source of each kernel is stored
-#' in the cache, too.
+#' `kernops.cache_dir`, which is read when kernops is loaded. kernops never uses cached kernels of another version of
+#' kernops or of the compiler. If the cache exceeds 512 MiB, the oldest files are removed. The cache also contains the
+#' CUDA source of each kernel.
 #'
 #' @section Safety: Cached kernels are programs, so other users must not be able to put files into the cache. Except on
 #'   Windows, the folder and all its parents must belong to you or to root and must not be writable for their group or
-#'   for all users; a parent may be writable if it has the sticky bit, like `/tmp`. Directories with symbolic links on
-#'   the path are checked in the same way. A folder that fails the check is not used: a warning of class
-#'   `kernops_warning` gives the reason and names the folder that is used instead, which is the default folder or, if
-#'   the default folder fails as well, [tempdir()]. `chmod go-w` on the folder named in the warning removes the
-#'   permission of others to write. A file of the cache must be a regular file that belongs to you or to root and that
-#'   only the owner can write; otherwise the kernel is compiled again. Folders and files that kernops creates have modes
-#'   0700 and 0600 for any `umask`. Files contain a checksum against damage, but a checksum does not protect against
-#'   users who can write the files.
+#'   for all users; a parent may be writable if it has the sticky bit, like `/tmp`. Directories that contain symbolic
+#'   links of the path are checked in the same way. kernops does not use a folder that fails the check: a warning of
+#'   class `kernops_warning` gives the reason and names the folder that is used instead. The replacement is the default
+#'   folder or, if the default folder fails as well, [tempdir()]. `chmod go-w` on the folder of the warning removes the
+#'   permission of others to write. A file of the cache must be a regular file that belongs to you or to root and
+#'   that only the owner can write; if a file fails this check, the kernel is compiled again. Folders and files that
+#'   kernops creates have modes 0700 and 0600 for any `umask`. Files contain a checksum against damage, but a checksum
+#'   does not protect against users who can write the files.
 #'
 #' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path` of the folder in use (`NA` if
 #'   there is no safe folder), the number of `files` in the cache and their size in `bytes`, and `precompiled`, a data

@@ -1,8 +1,8 @@
-# The kernels that are compiled when the package is installed. src/Makevars sources only this file, before the package
-# exists.
+# The kernels that are compiled when the package is installed. src/Makevars sources only this file, because the package
+# is not yet installed when make runs.
 
-# The formulas of inst/cuda/catalogue.txt, with all names of sets replaced: a data frame of `formula`, `args` (a list)
-# and `stored`.
+# The formulas of inst/cuda/catalogue.txt, in which each name of a set, such as {NAME}, is replaced by the elements of
+# the set: a data frame of `formula`, `args` (a list) and `stored`.
 catalogue <- function(file) {
   lines <- trimws(sub("#.*", "", readLines(file)))
   lines <- lines[nzchar(lines)]
@@ -26,7 +26,7 @@ catalogue <- function(file) {
              stored = grepl("^stored ", formulas))
 }
 
-# Repeats each text for all combinations of the elements of the sets that the text names.
+# Repeats each text for all combinations of elements of the sets that the text names.
 write_out <- function(texts, sets) {
   for (name in names(sets)) {
     brace <- paste0("{", name, "}")
@@ -39,8 +39,8 @@ write_out <- function(texts, sets) {
   texts
 }
 
-# The distinct CUDA sources of the catalogue. Kernels for a few rows are not included, but compiled on first use, which
-# shortens the installation.
+# The distinct CUDA sources of the catalogue. Kernels for a few rows are compiled on first use, which shortens the
+# installation.
 catalogue_sources <- function(entries, architecture = "sm_80") {
   sources <- function(formula, args, stored) {
     kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {
@@ -56,7 +56,8 @@ catalogue_texts <- function(file, architecture = "sm_80") {
   c(catalogue_sources(catalogue(file), architecture), cuda_segment_sources(FALSE))
 }
 
-# Called by make in src/: fills ../inst/cuda/sm_90-1of4.kernels with a part of the catalogue.
+# make in src/ calls precompile(), which fills a file such as ../inst/cuda/sm_90-1of4.kernels with its share of the
+# catalogue.
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
   library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))
@@ -66,7 +67,7 @@ precompile <- function(file, fatbinary) {
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
-  # a checksum of a text determines its file, so a text stays in the same file when other texts are added
+  # a checksum of the text determines the file of a text, so a text stays in the same file when other texts are added
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
   cuda_precompile(texts[share], name[[2]], file, fatbinary)

@@ -1,5 +1,5 @@
-# Text for a parser, such as formulas and declarations. R's options OutDec, scipen and digits change the results of
-# paste(), format() and as.character() for numbers, but not the results of sprintf() with %g and %d.
+# Text for a parser, such as formulas and declarations. R's options OutDec, scipen and digits change how paste(),
+# format() and as.character() write numbers, but not how sprintf() writes numbers with %g and %d.
 
 # The counterpart of paste0() that keeps the exact values of numbers.
 code_text <- function(..., collapse = NULL) {
@@ -7,8 +7,8 @@ code_text <- function(..., collapse = NULL) {
   do.call(paste0, c(parts, list(collapse = collapse)))
 }
 
-# A number with 15 digits if these digits are read as the same double, otherwise with 17 digits. "Inf" and "NaN" are
-# also numbers in formulas.
+# A number with 15 digits if R reads these digits as the same double, otherwise with 17 digits. "Inf" and "NaN" are also
+# numbers in formulas.
 code_number <- function(x) {
   text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
   longer <- !is.na(x) & as.numeric(text) != x

@@ -1,5 +1,6 @@
-# Operations on matrices with a row for each observation, which use all threads and do not copy columns: a million rows
-# take milliseconds. Functions of R would allocate and write the matrix several times.
+# Operations on matrices with a row for each observation. They use all threads and do not copy columns, so that a
+# million rows take milliseconds. The corresponding functions of base R would allocate and write the matrix several
+# times.
 
 # A 2 x d matrix with the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are
 # no values.
@@ -34,8 +35,8 @@ gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 # The result of qr.Q() for a decomposition by qr() of full rank, bit by bit.
 orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
 
-# For each row, the number of the first row with the same values; with `digits`, rounded to this number of significant
-# digits.
+# For each row, the number of the first row with the same values. If `digits` is positive, values are equal if they
+# agree after rounding to this number of significant digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())
 
 # The numbers of at most `max_rows` evenly spaced rows of n rows.

@@ -19,7 +19,7 @@ shortly <- function(x) {
   x
 }
 
-# Text in UTF-8, with a number such as <ff> for each byte that is not part of a character.
+# Converts text to UTF-8. Each byte that is not part of a character becomes a number such as <ff>.
 readable_text <- function(x) {
   if (any(Encoding(x) == "bytes")) Encoding(x) <- "UTF-8"
   x <- enc2utf8(x)
@@ -36,7 +36,7 @@ short_text <- function(x, max_chars = 100) {
   x
 }
 
-# Shortens the text in backticks in messages of C++, which quotes values of the user.
+# Shortens the text between backticks in messages of C++, because these messages quote values of the user.
 short_quotes <- function(message) {
   parts <- strsplit(paste0(utf8(message), " "), "`", fixed = TRUE)[[1]]
   quoted <- seq_along(parts) %% 2 == 0
@@ -61,7 +61,7 @@ users_call <- function() {
   if (length(entries)) without_data(sys.call(entries[[length(entries)]]))
 }
 
-# Calls by S4 and do.call() contain the values of arguments, which may be large: only names and single numbers are kept.
+# Calls by S4 and do.call() contain the values of arguments, which may be large; only names and single numbers are kept.
 without_data <- function(call) {
   if (!is.call(call) || !is.symbol(call[[1]])) return(NULL)
   short <- function(x) if (is.language(x) || is.atomic(x) && length(x) == 1 && !is.object(x)) x else quote(...)
@@ -71,7 +71,7 @@ without_data <- function(call) {
 # A number of bytes, such as "1.6 GB".
 size_text <- function(bytes) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
 
-# `bytes` is the size of the object that did not fit the memory, if known.
+# `bytes` is the size of the object that did not fit into memory, if the size is known.
 stop_memory <- function(bytes = NA) {
   size <- if (!is.na(bytes)) size_text(bytes)
   stop_input("memory", paste0("there is not enough memory for this computation",
@@ -81,7 +81,7 @@ stop_memory <- function(bytes = NA) {
 # Stops if `bytes` cannot be allocated.
 check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
 
-# Checks one of several choices; the vector of all choices, which is the default, means the first choice.
+# Checks that `x` is one of the choices. The vector of all choices, which is the default, means the first choice.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
@@ -89,7 +89,7 @@ check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {n
   stop_kernops("input", paste0(what, " must be one of {.or {.val {choices}}}, not ", shown(x), "."), call = call)
 }
 
-# The markup of a message for a value `x`: the value, or its type if it cannot be shown.
+# The markup that shows a value `x` in a message: the value, or its type if the value cannot be shown.
 shown <- function(x, name = deparse1(substitute(x))) {
   sprintf(if (is.atomic(x) && length(x) && !inherits(x, "integer64")) "{.val {%s}}" else "{.obj_type_friendly {%s}}",
           name)
@@ -100,7 +100,7 @@ check_flag <- function(x, name, call = caller_env()) {
   stop_kernops("input", paste0("{.arg {name}} must be TRUE or FALSE, not ", shown(x), "."), call = call)
 }
 
-# An error about `arguments` in dots that no function uses. `what` may contain markup of cli.
+# Raises an error about `arguments` in dots that no function uses. `what` may contain markup of cli.
 stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
   names <- setdiff(names(arguments), "")
   similar <- unique(unlist(lapply(names, similar_name, known)))
@@ -114,7 +114,7 @@ stop_further_arguments <- function(what, arguments, known = NULL, call = caller_
 }
 
 # Stops if there are arguments in the dots of a method, such as "coef.gp". `what` is the name of the method in the
-# message. Arguments with the names `ignored` are allowed, because callers in other packages pass them.
+# message. Arguments whose names are in `ignored` are allowed, because callers in other packages pass them.
 refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
                              ignored = character(), call = caller_env()) {
   of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
@@ -130,15 +130,15 @@ check_further_arguments <- function(what, arguments, known, call = caller_env())
   if (any(unknown)) stop_further_arguments(what, arguments[names[unknown]], known, call)
 }
 
-# An error in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
+# Raises an error in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
 stop_formula <- function(message, position, unknown, text) {
   text <- utf8(text)
   abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),
         class = c("kernops_formula_error", "kernops_error"), call = users_call())
 }
 
-# Shows a window around the position in a long formula. The window is measured in display columns, because some
-# characters have two.
+# Shows a part of a long formula around the position. The width of the part is measured in display columns, because some
+# characters occupy two columns.
 caret <- function(text, position, window = 76) {
   begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which characters begin
   place <- sum(begins < position)
@@ -162,8 +162,8 @@ suggestion <- function(unknown) {
   if (!is.null(similar)) c(i = paste0("Did you mean `", similar, "`?"))
 }
 
-# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. An exchange
-# of two letters counts as one change.
+# The most similar known name, if it is similar enough. The suffix that all reductions share does not count. Swapping
+# two letters counts as one change.
 similar_name <- function(unknown, known) {
   if (!length(known) || !nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   distance <- as.vector(utils::adist(unknown, known, ignore.case = TRUE))

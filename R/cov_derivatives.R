@@ -1,19 +1,20 @@
 # Covariances of linear functionals of the field: values and directional derivatives.
 #
-# In such a model, the columns of the covariance are followed by the factor c of the value of the field and by a
-# direction v: a point represents the functional c f(x) + v' grad f(x). The covariance of two points follows if the
-# functionals of x and of y are applied to the covariance k: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, with the
-# derivatives D in the directions of the points. A jet of a covariance is a list of the texts of k, D_x k, D_y k and D_x
-# D_y k.
+# A point has coordinates and, in the columns after the columns that the covariance reads, the factor c of the value of
+# the field and a direction v. The point represents the functional c f(x) + v' grad f(x). The covariance of two points
+# results from applying the functionals of x and of y to the covariance k: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y
+# k, where D_x and D_y are the derivatives in the directions of the two points. A jet of a covariance is a list of the
+# texts of k, D_x k, D_y k and D_x D_y k.
 #
-# `derivatives` of a kernel describes how its field is differentiated. NULL: the field is not differentiable.
-# "symbolic": the formula is smooth in the coordinates. A function, for a formula in the distance Sqrt(q): the function
-# has arguments of the formula, and returns the texts of the first and second derivatives with respect to q. The second
-# derivative is multiplied by derivatives of q, which are 0 at q = 0, so the second derivative must be finite at q = 0.
-# The formula may be a product: `apart` then has a `factor`, which is smooth, the `text` of the other factor, and the
-# squared `distance` on which the text depends.
+# The property `derivatives` of a kernel describes how its field is differentiated. NULL: the field is not
+# differentiable. "symbolic": the formula is smooth in the coordinates, and its text is differentiated. A function: the
+# formula is a function of the distance Sqrt(q); `derivatives` has arguments of the formula, and returns the texts of
+# the first and second derivatives with respect to q. The second derivative is multiplied by derivatives of q, which are
+# 0 at q = 0, so the second derivative must be finite at q = 0. If the formula is a product, the property `apart`
+# contains a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which this text
+# depends.
 
-# The model of points with functionals; model$functional is the first column of the functional.
+# The model of points with functionals; `model$functional` is the number of the first column of the functional.
 with_functionals <- function(model, call = caller_env()) {
   for (leaf in leaves_of(model$covariance)) check_differentiable(leaf, call)
   model$covariance <- change_leaves(model$covariance, function(leaf, path) {
@@ -25,8 +26,8 @@ with_functionals <- function(model, call = caller_env()) {
   model
 }
 
-# The columns of the functional for n points: values of the field if `direction` is 0, otherwise derivatives of the
-# field in the directions that are the rows of `direction`.
+# The columns of the functional for n points. A point whose row of `direction` is 0 is a value of the field; other
+# points are derivatives of the field in the direction of the row.
 functional_columns <- function(n, d, direction = matrix(0, n, d)) {
   cbind(as.numeric(rowSums(direction != 0) == 0), direction)
 }
@@ -94,7 +95,7 @@ join_jets <- function(operation, parts) {
   }, parts)
 }
 
-# The jet of a leaf; NULL for the nugget.
+# The jet of a leaf of the covariance; NULL for the nugget.
 leaf_jet <- function(model, leaf, path, x, y) {
   kernel <- leaf$kernel
   if (is.null(kernel$text)) return(NULL)
@@ -130,7 +131,7 @@ derivative_text <- function(kernel, order) {
   as.function(c(formals(f), call("[[", whole, order)))
 }
 
-# The arguments of f for a leaf: constants and fixed parameters as numbers, other arguments as their names.
+# The arguments of f for a leaf: constants and fixed parameters as numbers, other arguments as the names of parameters.
 arguments_of_text <- function(f, leaf) {
   words <- names(formals(f))
   stats::setNames(lapply(words, function(name) {

@@ -1,23 +1,23 @@
-# Effects as structures of lmc(): for each level of a factor, or each time, the effects of the variables are correlated.
-# With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', the covariance of
-# the coefficients of all variables is the Kronecker product of S and B, in which each coefficient of S has adjacent
-# rows, one for each variable.
+# Random effects as structures of lmc(): the effects of the variables are correlated for each level of a factor, or each
+# time. Let S be the covariance of the coefficients of one variable, and B = L L' the coregionalisation matrix. The
+# covariance of the coefficients of all variables is the Kronecker product of S and B. In this product each coefficient
+# of S has one row for each variable, and these rows are adjacent.
 
-# TRUE if the leaves of a term are an effect, or an effect that is a structure of lmc().
+# TRUE if the leaves of a term are one effect, or a coregionalisation matrix and an effect (a structure of lmc()).
 is_effect_term <- function(leaves) {
   number <- length(leaves)
   is_effect(leaves[[number]]) && (number == 1 || number == 2 && is_coregion(leaves[[1]]))
 }
 
-# The leaf of an effect term, with its path; if the effect is a structure of lmc(), also the path of the
-# coregionalisation matrix, `structure`.
+# The leaf of an effect term, as a list named by the path of the leaf. If the effect is a structure of lmc(), the leaf
+# also contains the path of the coregionalisation matrix, `structure`.
 effect_of_term <- function(leaves) {
   number <- length(leaves)
   if (number == 2) leaves[[2]][c("structure", "indicator")] <- list(names(leaves)[[1]], leaves[[1]]$indicator)
   leaves[number]
 }
 
-# Stops for structures that are effects with several variances.
+# Stops if a structure is an effect with several variances, because a structure has one variance.
 check_effect_structure <- function(x, call = caller_env()) {
   effects <- Filter(is_effect, leaves_of(x))
   if (!length(effects)) return(invisible())
@@ -29,8 +29,8 @@ check_effect_structure <- function(x, call = caller_env()) {
                call = call)
 }
 
-# Converts the effect of one variable, if the effect is a structure of lmc(), to an effect of all variables; `before`
-# other coefficients come before its coefficients.
+# Converts an effect of one variable that is a structure of lmc() to an effect of all variables. `before` is the number
+# of coefficients of the preceding effects.
 with_structure <- function(effect, model, before) {
   leaf <- effect$leaf
   if (is.null(leaf$structure)) return(effect)
@@ -56,7 +56,7 @@ effect_slopes.lmc_effect <- function(effect, theta) {
     half <- tcrossprod(replace(0 * L, entries[k, , drop = FALSE], 1), L)
     kronecker(S, half + t(half))
   })
-  # the first derivative of the base effect is omitted: it belongs to the variance, which is fixed at 1
+  # the first derivative of the base effect refers to its variance, which is fixed at 1, so this derivative is omitted
   c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
 }
 

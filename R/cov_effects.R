@@ -1,6 +1,6 @@
-# The terms of a covariance that are random effects or smooths, in addition to the field of the covariance: observations
-# are X beta + B b + field + noise. For each level of a term, its coefficients have the covariance S, a function of the
-# parameters. A smooth has one level; an effect of time has one level with a coefficient for each time.
+# Terms of a covariance that are random effects or smooths, in addition to the field: observations are X beta + B b +
+# field + noise. The coefficients b of a term at one level have the covariance S, a function of the parameters. A smooth
+# has one level; an effect of time has one level with a coefficient for each time.
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
@@ -10,14 +10,14 @@ added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_term
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
 
-# The covariance without effect terms; NULL if there are no other terms.
+# The covariance without effect terms; NULL if all terms are effects.
 without_effects <- function(x) {
   rest <- without_terms(x, is_effect_term)
   if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
 }
 
-# The model of the field and the noise, for the first `width` columns of points; `rows` are the numbers of its
-# parameters in theta.
+# The model of the field and the noise, without effects. `width` is the number of columns of points that this model
+# reads, and `rows` are the numbers of its parameters in theta.
 field_part <- function(model) {
   marked <- change_leaves(model$covariance, function(leaf, path) replace(leaf, "origin", path))
   covariance <- without_effects(marked) %||% nugget()
@@ -43,9 +43,9 @@ field_part <- function(model) {
 # The columns of points that the field reads.
 points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
 
-# The effects of a model, each with its `levels` at points u; its `rows` in theta and, for each row, the parameter `of`
-# the leaf; the number `size` of its coefficients for each level; and `before`, the number of coefficients of earlier
-# effects.
+# The effects of a model. Each effect has its `levels` at points u; its `rows` in theta and, as `of`, the name of the
+# parameter in each row; the number `size` of coefficients of a level; and `before`, the number of coefficients of
+# earlier effects.
 effects_of <- function(model, u) {
   effects <- added_effects(model$covariance)
   before <- 0
@@ -61,12 +61,12 @@ effects_of <- function(model, u) {
   effects
 }
 
-# The methods of effects of levels, of times (cov_time_effects.R) and of several penalties (cov_smooth_penalties.R):
+# The methods for effects of levels, of times (cov_time_effects.R) and of several penalties (cov_smooth_penalties.R):
 #   settle_effect(effect, u)    adds the `size`, and the `levels` or `times`, of observations at points u
 #   effect_root(effect, theta)  the lower triangular root L of S
 #   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
-#   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), and the new number
-#       of coefficients; coefficients without observations follow the `known` coefficients
+#   effect_columns(effect, theta, u, known)  for effect_entries(): the numbers of columns, the values, and the new
+#       number of coefficients; coefficients without observations come after the first `known` coefficients
 settle_effect <- function(effect, u) UseMethod("settle_effect")
 effect_root <- function(effect, theta) UseMethod("effect_root")
 effect_slopes <- function(effect, theta) UseMethod("effect_slopes")
@@ -98,7 +98,7 @@ effect_root.effect_of_levels <- function(effect, theta) {
   sqrt(p$variance) * correlation_root(p$correlation, effect$size)
 }
 
-# TRUE if S of an effect has no inverse.
+# TRUE if the covariance S of the coefficients of an effect has no inverse.
 is_degenerate <- function(effects, theta) {
   roots <- lapply(effects, function(effect) tryCatch(diag(effect_root(effect, theta)), error = function(e) 0))
   !isTRUE(all(unlist(roots) != 0)) && length(effects) > 0
@@ -128,7 +128,7 @@ effect_parameters <- function(effect, theta) {
   p
 }
 
-# S at the parameters of a leaf.
+# The covariance S of the coefficients at the parameters of a leaf.
 coefficient_covariance <- function(leaf) {
   p <- leaf$parameters
   if (is_penalised(leaf)) return(diag(1 / coefficient_precisions(leaf, p$variance), ncol(leaf$kernel$constants$shares)))
@@ -138,7 +138,7 @@ coefficient_covariance <- function(leaf) {
 }
 
 # The matrix B L at points u: for each point, the numbers of columns and the entries in these columns. Coefficients of
-# levels and times without observations come last. The smooths of the levels of a factor share their columns of entries,
+# levels and times without observations come last. The smooths of all levels of a factor share one block of entries,
 # because a point has one level.
 effect_entries <- function(effects, theta, u) {
   count <- count_coefficients(effects)
@@ -155,13 +155,14 @@ effect_entries <- function(effects, theta, u) {
   row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), count)
 }
 
-# The name of the smooths of several levels of a factor with the same number of coefficients; NULL for other effects.
+# A key that the smooths of several levels of a factor share if they have the same number of coefficients; NULL for
+# other effects.
 family_of_levels <- function(effect) {
   column <- if (is_smooth_leaf(effect$leaf)) effect$leaf$sees[[1]]
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
 }
 
-# The entries of a block; at points where the block `upper` has entries, its entries replace them.
+# The entries of a block, replaced by the entries of the block `upper` at the points where `upper` has nonzero entries.
 overlaid <- function(block, upper) {
   used <- colSums(upper$values != 0) > 0
   block$columns[, used] <- upper$columns[, used]
@@ -183,7 +184,7 @@ effect_columns.effect_of_levels <- function(effect, theta, u, known) {
        values = effect_covariates(effect$leaf, u) %*% effect_root(effect, theta))
 }
 
-# The entries as a matrix with a row for each point, for the columns with the given numbers.
+# The entries as a dense matrix with a row for each point and a column for each of the given numbers of columns.
 dense_entries <- function(entries, numbers) {
   dense <- matrix(0, ncol(entries$columns), length(numbers))
   column <- match(entries$columns, numbers)

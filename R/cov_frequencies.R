@@ -2,8 +2,8 @@
 
 # Each function returns n frequencies in d dimensions, one per row, for the parameters and constants of a covariance.
 # Normal frequencies belong to the Gaussian covariance. Normal frequencies divided by the square root of a gamma variate
-# have a multivariate t distribution and belong to Matern's covariance; multiplied by this root, they belong to the
-# rational quadratic covariance.
+# have a multivariate t distribution and belong to Matern's covariance. Normal frequencies multiplied by this square
+# root belong to the rational quadratic covariance.
 normal_frequencies <- function(n, d, about) normal_numbers(n, d)
 
 student_frequencies <- function(n, d, about) {
@@ -16,14 +16,14 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# Isotropic frequencies in `dims` dimensions, of which d are used: a projection of an isotropic distribution on a plane
-# or a line is isotropic.
+# Isotropic frequencies in `dims` dimensions, of which the first d are returned: a projection of an isotropic
+# distribution on a plane or a line is isotropic.
 in_all_directions <- function(radius, d, dims = 3) {
   direction <- matrix(stats::rnorm(dims * length(radius)), ncol = dims)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]
 }
 
-# n draws by rejection: proposal(n) returns n candidates and their probabilities of acceptance.
+# n draws by rejection sampling: proposal(n) returns n candidates and their acceptance probabilities.
 accepted <- function(n, proposal) {
   draws <- numeric()
   while (length(draws) < n) {
@@ -34,9 +34,9 @@ accepted <- function(n, proposal) {
 }
 
 # The overlap of two balls of diameter 1 in `balls` dimensions is the triangular, circular, spherical or pentaspherical
-# covariance. The Fourier transform of a ball gives the length r = 2 z of a frequency the density of J(z)^2 / z, with J
-# the Bessel function of order balls / 2. A constant times the density of a Cauchy variate bounds this density from
-# above.
+# covariance. The Fourier transform of a ball shows that the length r = 2 z of a frequency has the density J(z)^2 / z up
+# to a constant, where J is the Bessel function of order balls / 2. A constant times the density of a Cauchy variate is
+# an upper bound of this density.
 ball_frequencies <- function(n, d, about) {
   of <- about$balls
   order <- of / 2
@@ -62,9 +62,9 @@ stable_frequencies <- function(n, d, about) {
   normal_frequencies(n, d, about) * sqrt(2 * s)
 }
 
-# The length of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h), which has a closed
-# form (its series is used where the closed form would cancel). The density is below 2.4 times the density of 5 |t| with
-# 3 degrees of freedom.
+# The length r of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h). This integral has
+# a closed form; for small r its series is used, because the terms of the closed form cancel. The density is below 2.4
+# times the density of 5 |t|, where t has Student's distribution with 3 degrees of freedom.
 wendland_proposal <- function(n) {
   r <- 5 * abs(stats::rt(n, 3))
   integral <- ifelse(r < 0.3, r / 42 * (1 - r^2 / 30),
@@ -72,7 +72,7 @@ wendland_proposal <- function(n) {
   list(radius = r, chance = 2 * r / pi * integral / (2.4 * 2 / 5 * stats::dt(r / 5, 3)))
 }
 
-# exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series whose coefficients are the probabilities of the
+# exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series. Its coefficients are the probabilities of the
 # difference of two Poisson variates (Skellam's distribution).
 periodic_frequencies <- function(n, d, about) {
   mean <- rep(rep_len(1 / (2 * about$range^2), d), each = n)

@@ -30,8 +30,9 @@
 #' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
 #'
 #' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
-#' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
-#' value. If a factor with a fixed variance is a sum, its first variance is fixed and the ratios of its terms stay free.
+#' only the product of the variances is identified. The variances of the other factors are fixed at 1, or at the given
+#' value. If a factor with a fixed variance is a sum, the variance of its first term is fixed and the ratios of its
+#' terms stay free.
 #'
 #' @section Space and time:
 #' With coordinates 1 and 2 in space and 3 in time, the usual models are
@@ -44,31 +45,32 @@
 #' in time. Other non-separable models can be written as user-defined formulas: see the examples.
 #'
 #' @section Intrinsic models:
-#' Intrinsic models have an unbounded variogram and no covariance: only differences of the field have a variance. The
-#' trend must then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of
-#' contrasts (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the field is 0 at
-#' a point outside of the data. Intrinsic models can be added to other covariances, and multiplied by numbers.
+#' Intrinsic models have an unbounded variogram and no covariance: only differences of the field have a variance.
+#' Therefore the trend must contain a constant, the coefficients of the trend are unknown, and the likelihood is the
+#' likelihood of contrasts (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the
+#' field is set to 0 at a point outside of the data. Intrinsic models can be added to other covariances, and multiplied
+#' by numbers.
 #'
 #' @section The two parts of a nugget:
 #' The discontinuity of a variogram at the origin is the sum of two variances. `nugget()` is the variance of measurement
-#' errors (`"Err"` in gstat); `microscale()` is the variance of the variation of the field at distances shorter than
-#' those between the observations (`"Nug"` in gstat). Away from the observations, both predict the same means. The field
-#' of a fit, to which `interval = "confidence"` of [predict()][predict.gp] refers, contains the microscale variation,
-#' but not the errors: at an observation, `microscale()` predicts the observed value, with a standard error of 0, and
-#' `nugget()` smooths the observed value. A new observation, `interval = "prediction"`, has both parts; means over
-#' blocks have neither part. The two can be estimated together only if some locations have several observations;
-#' otherwise use one of them, or give a value for one, such as the variance of the errors of a laboratory, `nugget(0.01,
-#' fixed = "variance")`.
+#' errors (`"Err"` in gstat); `microscale()` is the variance of the variation of the field at distances shorter than the
+#' distances between the observations (`"Nug"` in gstat). Away from the observations, both functions predict the same
+#' means. The field of a fit, to which `interval = "confidence"` of [predict()][predict.gp] refers, contains the
+#' microscale variation, but not the errors: at an observation, `microscale()` predicts the observed value, with a
+#' standard error of 0, and `nugget()` smooths the observed value. A new observation, `interval = "prediction"`,
+#' contains both the microscale variation and the errors; means over blocks contain neither of them. Both variances can
+#' be estimated together only if some locations have several observations. If no location has several observations, use
+#' one of the two functions, or give a value for one variance, such as the variance of the errors of a laboratory,
+#' `nugget(0.01, fixed = "variance")`.
 #'
 #' @section Name of the Gaussian covariance:
 #' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
 #' `glm(family = "gaussian")`.
 #'
 #' @param variance,range,shape,period,power the parameters, positive numbers in the units of the data. With `NULL`,
-#'   [gp()] chooses the starting value; with a number, the search starts from that value. If several variances scale the
-#'   whole covariance, only their ratios are used as starting values, and the scale is estimated from the response. A
-#'   range for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
-#'   determination).
+#'   [gp()] chooses the starting value; a number is the starting value. If several variances scale the whole covariance,
+#'   only their ratios are used as starting values, and the scale is estimated from the response. A range for each
+#'   coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance determination).
 #' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 have closed forms, which are
 #'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates it, between 0.1 and 20, with the
 #'   exact gradient: the parameter `matern.nu`. The smoothness is identified by pairs of observations at distances that
@@ -83,17 +85,18 @@
 #'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about this
 #'     direction, and the ranges of these axes are s and t times the longest range (Deutsch and Journel 1998, section
 #'     II.3);
-#'   * `time`, `speed`: the number of the coordinate that is time, and the number of units of space that are as far as
-#'     one unit of time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section
-#'     about space and time;
-#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
-#'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
-#'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
+#'     * `time`, `speed`: the number of the coordinate that is time, and the number of units of space that equal one
+#'     unit of time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about
+#'     space and time;
+#'     * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees. The great-circle distance
+#'     is the length of the chord through the Earth, in km, for which all these covariances are valid. Default:
+#'     `"great_circle"` for the spatial objects of [gp()] whose reference system has longitude and latitude, otherwise
+#'     `"euclidean"`;
 #'   * `dims` and `fixed`.
 #' @param dims numbers of the coordinates used; default: all.
 #' @param fixed names of the parameters that [gp()] keeps at their given values, such as `"range"`.
 #' @param formula a string in the language of [keops_kernel()], in the points `x` and `y` and the named parameters.
-#'   User-defined formulas are evaluated at the original coordinates; for all other covariances the coordinates are
+#'   User-defined formulas are evaluated at the original coordinates. For all other covariances the coordinates are
 #'   centred, which preserves digits in float32.
 #' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
 #'   used as `1 * covariance(formula)`.
@@ -138,15 +141,15 @@
 #' noise <- nugget(0.01, fixed = "variance")
 #' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
 #' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
-#' # intrinsic models have only a variogram: a straight line, as for a random walk, and a variogram
-#' # that grows more and more slowly
+#' # intrinsic models have only a variogram: a straight line, as for a random walk, or a curve
+#' # whose slope decreases
 #' set.seed(1)
 #' walk <- cumsum(rnorm(51))
 #' gp(walk ~ 1, coords = ~ u, covariance = power_law())
 #' noisy <- walk + rnorm(51)
 #' gp(noisy ~ 1, coords = ~ u, covariance = power_law(power = 1, fixed = "power") + nugget())
 #' gp(noisy ~ 1, coords = ~ u, covariance = logarithmic() + nugget())
-#' # space and time, the third coordinate: product-sum and sum-metric models, a field that repeats
+#' # space and time, the third coordinate: product-sum and sum-metric models, and a periodic field
 #' exponential(dims = 1:2) * exponential(dims = 3) + exponential(dims = 1:2) + exponential(dims = 3)
 #' exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
 #' exponential(dims = 1:2) * periodic(dims = 3)
@@ -165,8 +168,8 @@
 #' parts <- exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
 #' gp(z ~ 1, d, ~ x + y + t, parts + nugget(),
 #'    starts = 1)
-#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), of a covariate that
-#' # is the third coordinate
+#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), where depth is a
+#' # covariate and the third coordinate
 #' d$depth <- d$x^2
 #' d$z <- exp(d$depth) * drop(rnorm(100) %*% chol(exp(-space / 0.3))) + rnorm(100, sd = 0.3)
 #' gp(z ~ 1, d, ~ x + y + depth,

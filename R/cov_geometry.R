@@ -1,8 +1,8 @@
 # A geometry measures the distance of two points, for kernels that are functions of distance. To add a geometry, write a
 # call of geometry() and add its name to geometries().
 
-# `...` are properties and methods, which replace the defaults below. In methods, `p` has the parameters of a leaf, or
-# their texts, and `dims` are the coordinates of the leaf.
+# `...` are properties and methods, which replace the defaults below. In methods, the list `p` contains the parameters
+# of a leaf, or the texts of these parameters, and `dims` are the numbers of the coordinates of the leaf.
 geometry <- function(name, ...) {
   euclidean <- list(
     parameters = list(),         # parameters that the geometry adds to a leaf, with values or NULL
@@ -11,13 +11,13 @@ geometry <- function(name, ...) {
     isotropic = TRUE,
     lengths = TRUE,              # ranges are lengths
     angular = FALSE,             # coordinates are longitude and latitude in degrees
-    # returns the parameters of the geometry if the arguments of a constructor select the geometry, otherwise NULL
+    # returns the parameters of the geometry if the arguments of a constructor select this geometry, otherwise NULL
     take = function(arguments, parameters, call) list(),
     check = function(leaf, dims, call) invisible(),
     # the formula of the squared distance divided by the squared range
     sq_distance = function(x, y, p, dims) over_range(sprintf("SqDist(%s, %s)", x, y), p),
-    place = function(u) u,       # points in the Euclidean space with these distances
-    # the metric for searching neighbours: the matrix M of squared scaled distances h' M h, or views (cov_metric.R)
+    place = function(u) u,       # maps points to a Euclidean space with these distances
+    # the metric for finding neighbours: the matrix M of squared scaled distances h' M h, or `views` (see cov_metric.R)
     metric = function(p, dims) list(matrix = diag((1 / rep_len(p$range, length(dims)))^2, length(dims))),
     # frequencies w of a kernel at range 1, one per row, in the space of place()
     frequencies = function(w, p, dims) sweep(w, 2, rep_len(p$range, ncol(w)), "/")
@@ -38,7 +38,7 @@ ranges_geometry <- geometry(
 
 has_ranges <- function(arguments, parameters) isTRUE(arguments$ard) || length(parameters$range) > 1
 
-# The geometry of kernels that read the coordinates of the points themselves.
+# The geometry of kernels that read the coordinates of points instead of a distance.
 no_geometry <- geometry("none", lengths = FALSE, metric = function(p, dims) list())
 
 # Each coordinate is mapped to a circle whose circumference is the period.
@@ -51,7 +51,7 @@ circle_geometry <- geometry(
   frequencies = function(w, p, dims) w
 )
 
-# The squared distance of the points a and b of x and y on circles is 4 sin^2(pi (x - y) / period) / range^2.
+# The squared distance of two images a and b of points x and y is 4 sin^2(pi (x - y) / period) / range^2.
 on_circles <- function(u, period, range) {
   angle <- 2 * pi * u / period
   cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
@@ -61,7 +61,7 @@ geometries <- function() {
   list(anisotropic_geometry, great_circle_geometry, space_time_geometry, ranges_geometry, euclidean_geometry)
 }
 
-# The geometry that arguments of a constructor select (the first one that accepts them), with its parameters.
+# The first geometry that accepts the arguments of a constructor, with its parameters.
 choose_geometry <- function(kernel, parameters, arguments, call) {
   check_flag(arguments$ard %||% FALSE, "ard", call)
   if (isTRUE(arguments$ard) && !"range" %in% names(parameters)) {

@@ -40,7 +40,7 @@ plane_anisotropy <- function(u, angle, ratio) {
           ratio)
 }
 
-# Rotates points by three angles, one after another: from north, out of the plane, and about the longest axis.
+# Rotates points by three angles in sequence: from north, out of the plane, and about the longest axis.
 space_anisotropy <- function(u, angle, ratio) {
   rotate <- function(a, b, k) {
     turn <- sprintf("(0.017453292519943295 * Elem(%s, %d))", angle, k)
@@ -53,8 +53,8 @@ space_anisotropy <- function(u, angle, ratio) {
           across[[1]], ratio)
 }
 
-# The matrix A such that |A h| is the scaled distance of h, so that frequencies are A' w. The rows of A are the
-# directions along and across the angle.
+# The matrix A for which |A h| is the scaled distance of h; frequencies of the kernel are therefore A' w. The rows of A
+# are the directions along and across the angle.
 anisotropic_scales <- function(p) {
   range <- p$range %||% 1
   a <- p$angle * pi / 180

@@ -25,7 +25,7 @@ on_sphere <- function(u) {
   6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
 }
 
-# Uses the chord through the Earth as the distance in covariances for which the user chose no distance.
+# Sets the distance of covariances for which the user chose no distance to the chord through the Earth.
 on_the_globe <- function(covariance, d) {
   chosen <- change_leaves(covariance, function(leaf, path) {
     if (fits_globe(leaf, d)) leaf$geometry <- great_circle_geometry

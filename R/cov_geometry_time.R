@@ -1,4 +1,4 @@
-# The distance in space and time, in which a unit of time equals `speed` units of space.
+# The distance in space and time; one unit of time equals `speed` units of space.
 
 space_time_geometry <- geometry(
   "space_time",

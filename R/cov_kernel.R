@@ -2,8 +2,9 @@
 # geometry and parameters together are a leaf of a covariance (cov_leaf.R).
 
 # `text` is a function that returns the formula. Its arguments are the texts of parts of the formula: `q`, the squared
-# distance divided by the squared range; `t`, the same for time (cov_geometry_time_apart.R); `x` and `y`, the points;
-# `d`, the number of coordinates without time; parameters and constants by name; `parameters`, all parameters.
+# distance divided by the squared range; `t`, the squared distance in time divided by the squared range
+# (cov_geometry_time_apart.R); `x` and `y`, the points; `d`, the number of coordinates without time; single parameters
+# and constants, by their names; `parameters`, all parameters.
 kernel <- function(label, text, ...) {
   properties <- list(
     constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
@@ -25,7 +26,8 @@ kernel <- function(label, text, ...) {
 
 with_constants <- function(kernel, ...) replace(kernel, "constants", list(list(...)))
 
-# The overlap of two balls in `balls` dimensions as a function of the distance divided by the range, at most 1.
+# The volume of the overlap of two balls in `balls` dimensions, a function of their distance divided by the range, at
+# most 1.
 ball_kernel <- function(label, balls, correlation) {
   kernel(label, ball_text, frequencies = ball_frequencies, most_dims = balls,
          constants = list(balls = balls, correlation = correlation))
@@ -41,7 +43,7 @@ kernel_text <- function(leaf, x, y, references, dims) {
   time <- leaf$geometry$time
   values <- c(list(x = x, y = y, parameters = references, time = time, d = length(dims) - length(time)),
               kernel$constants, references)
-  # for structures of lmc(), the sills include the variance, which is therefore 1 in the formula
+  # for structures of lmc(), the sills include the variance, so the variance in the formula is 1
   if (!"variance" %in% names(references)) values[["variance"]] <- "1"
   words <- names(formals(kernel$text))
   if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)

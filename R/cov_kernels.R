@@ -19,7 +19,8 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
 # The derivatives of Matern's covariance: K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2
-# / 2. NULL if the field has no derivative. `nu` may be the text of a parameter whose lower bound is least_smoothness.
+# / 2. The function returns NULL if the field has no derivative. `nu` may be the text of a parameter whose lower bound
+# is `least_smoothness`.
 matern_derivatives <- function(variance, q, nu) {
   if (is.numeric(nu) && nu <= 1) return(NULL)
   twice <- if (is.numeric(nu)) 2 * nu else code_text("2 * ", nu)
@@ -156,6 +157,6 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
-  # operators on covariances would read the parameters of a leaf, so the leaf is wrapped in a product
+  # operators on covariances read the parameters of a leaf, so a leaf without parameters is wrapped in a product
   if (length(words)) leaf else 1 * leaf
 }

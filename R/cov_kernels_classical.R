@@ -1,4 +1,4 @@
-# The other models of geostatistics: models with bounded variograms, and intrinsic models.
+# Further models of geostatistics: models with bounded variograms, and intrinsic models.
 
 # The formula q^(power / 2), with a gradient that is 0 at q = 0.
 distance_power <- function(q, power) sprintf("(1 - (%1$s == 0)) * Powf(%1$s + (%1$s == 0), 0.5 * %2$s)", q, power)

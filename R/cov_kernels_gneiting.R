@@ -5,7 +5,7 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
   space <- matern_kernel$text("1", sprintf("(%s * Powf(%s, -%s))", q, psi, interaction), nu)
   sprintf("%s * Powf(%s, -%s) * (%s)", variance, psi, code_text(max(1, d / 2)), space)
 }, derivatives = function(q, t, nu, power, interaction) {
-  # the field is smooth in time only if the power is 2; if the power is estimated, `power` is the name of the parameter
+  # the field is smooth in time only if the power is 2; for an estimated power, `power` is the name of the parameter
   if (is.numeric(power) && power != 2 || identical(power, "power")) return(NULL)
   matern_derivatives("1", sprintf("(%s * Powf(1 + %s, -%s))", q, t, interaction), nu)
 }, apart = list(
@@ -18,16 +18,16 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 
 #' A covariance of space and time that is not separable
 #'
-#' The covariance of Gneiting (2002) with the covariance of Matern in space: the range in space grows with the distance
-#' in time, as for a field that is transported or spreads.
+#' The covariance of Gneiting (2002) with Matern's covariance in space: the range in space grows with the distance in
+#' time, as for a field that is transported or spreads.
 #'
 #' @param nu smoothness in space, a number above 0 and at most 50.
 #' @param variance,range the variance, and the range in space.
-#' @param speed the number of units of space that are as far as one unit of time: the range in time is `range / speed`.
-#' @param power the smoothness in time: above 0 and at most 2. With 2 the field is smooth in time; with 1 it is as rough
-#'   as with an exponential covariance.
-#' @param interaction the interaction of space and time, between 0 and 1; with 0, the covariance is the product of a
-#'   covariance in space and a covariance in time.
+#' @param speed the number of units of space that equal one unit of time: the range in time is `range / speed`.
+#' @param power the smoothness in time: above 0 and at most 2. With power 2 the field is smooth in time; with power 1
+#'   the field is as rough as with an exponential covariance.
+#' @param interaction the interaction of space and time, between 0 and 1. With interaction 0, the covariance is the
+#'   product of a covariance in space and a covariance in time.
 #' @param time the number of the coordinate that is time; default: the last of `dims`, which must then be given.
 #' @param dims,fixed as in [covariance_functions].
 #'

@@ -1,6 +1,6 @@
-# The leaves of a covariance: a base kernel with a geometry and parameters.
+# The leaves of a covariance: each leaf is a base kernel with a geometry and parameters.
 
-# The leaf of a kernel, with the geometry and the other arguments in `...` of the constructor.
+# The leaf of a stationary kernel. `...` are the arguments of the constructor for the geometry, `dims` and `fixed`.
 stationary <- function(kernel, parameters, ..., call = caller_env()) {
   arguments <- leaf_arguments(kernel, list(...), call)
   geometry <- choose_geometry(kernel, parameters, arguments, call)
@@ -38,7 +38,7 @@ new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geome
                  fixed = unique(fixed), dims = dims), class = "kernops_covariance")
 }
 
-# The columns of points that a leaf reads; `positions`: the columns of the coordinates if points also have other
+# The columns of points that a leaf reads. `leaf$positions` are the columns of the coordinates if points also have other
 # columns.
 leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$positions %||% seq_len(d))
 

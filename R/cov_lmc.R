@@ -7,24 +7,26 @@
 #'   matern(dims = 3)` or, for a field of several scales with common proportions, `exponential() + spherical()`.
 #'   Structures have ranges and other parameters, but no variance, since the variances are the `sills`. `nugget()`, and
 #'   `microscale()`, are separate structures.
-#' @param sills a list with a coregionalisation matrix for each structure, in their order or by their names
-#'   (`"spherical"`, `"nugget"`, ...): the diagonal of the matrix has the partial sills of the variables, and its other
-#'   entries are the cross-sills. `NULL` for a matrix that is to be estimated. For a nugget, a vector is a diagonal
-#'   matrix. If a matrix has row and column names, these are the names of the variables, in any order.
+#' @param sills a list with a coregionalisation matrix for each structure, in the order of the structures or by their
+#'   names (`"spherical"`, `"nugget"`, ...). The diagonal of the matrix contains the partial sills of the variables, and
+#'   its other entries are the cross-sills. `NULL` in place of a matrix means that the matrix is estimated. For a
+#'   nugget, a vector stands for a diagonal matrix. If a matrix has row and column names, these are the names of the
+#'   variables, in any order.
 #' @param fixed whether [gp()] keeps the given matrices; otherwise they are starting values.
 #' @param cross_nugget whether the nuggets of the variables at a location are correlated. By default they are
-#'   independent, unless the given matrix of the nugget has entries off its diagonal.
+#'   independent, except if the given matrix of the nugget has nonzero entries off its diagonal.
 #'
-#' @details The covariance of variable i at a point and variable j at another point at the distance h is the sum over
-#'   the structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the coregionalisation matrix
-#'   \eqn{B_u} is positive semi-definite (Goulard and Voltz 1992). With a single structure, the model is the separable
-#'   (intrinsic) model of coregionalisation. The matrices are estimated by their Cholesky factors, so that they are
-#'   valid at each step.
+#' @details Consider variable i at a point and variable j at another point, with the distance h between the points.
+#'   Their covariance is the sum over the structures u of \eqn{B_u[i, j] C_u(h)}, where \eqn{C_u} has variance 1 and the
+#'   coregionalisation matrix \eqn{B_u} is positive semi-definite (Goulard and Voltz 1992). With a single structure, the
+#'   model is the separable (intrinsic) model of coregionalisation. The parameters of the search are the Cholesky
+#'   factors of the matrices, so that the matrices are positive semi-definite at each step.
 #'
-#'   The response of [gp()] is a matrix, `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))` for names. A
-#'   variable may be `NA` in a row (heterotopic data): the other variables of the row are used. All variables have the
-#'   trend of the formula, with separate coefficients, which have names such as `zinc:(Intercept)`. `known$beta` with `~
-#'   0` is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
+#'   The response of [gp()] is a matrix: `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))`, which also names
+#'   the variables. A variable may be `NA` in a row (heterotopic data): the other variables of the row are used. All
+#'   variables have the trend of the formula, with separate coefficients, which have names such as `zinc:(Intercept)`.
+#'   With `~ 0`, `known$beta` contains a mean for each variable (simple cokriging). `weights` divide the nuggets of all
+#'   variables.
 #'
 #' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` give each variable an independent
 #'   effect, with separate variances such as `zinc:(1 | site).variance`. For an effect of one variable, write the name
@@ -34,31 +36,33 @@
 #'   added in the same way.
 #'
 #'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
-#'   nugget())`, the effects of a site have the coregionalisation matrix `(1 | site).sill` as their covariance matrix.
-#'   Effects that can be structures are those with one coefficient, `~ 1 | g` or `~ 0 + x | g`, [ar1()] and
-#'   [random_walk()]. `ranef()` has a column for each variable, such as `zinc:(Intercept)`.
+#'   nugget())`, the covariance matrix of the effects of a site is the coregionalisation matrix `(1 | site).sill`.
+#'   Effects that can be structures are effects with one coefficient for each level, `~ 1 | g` or `~ 0 + x | g`, [ar1()]
+#'   and [random_walk()]. `ranef()` returns a column for each variable, such as `zinc:(Intercept)`.
 #'
-#' @section Methods of the fits: those of [gp_methods], with these differences.
+#' @section Methods of the fits: the methods of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
 #'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` refer to these parameters.
 #'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each
 #'     variable.
-#'   * [predict()][predict.gp] has a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
-#'     `cov = "variables"` there are also the covariances of the errors of each pair of variables at the same point, in
-#'     columns such as `cov.zinc.lead`; `cov = TRUE` is the joint matrix of all predictions, with the points of the
-#'     first variable first. With `nmax` and `maxdist`, the nearest observations of each variable are used. A variable
-#'     without observations within `maxdist` is `NA`, as its trend is unknown there, unless `known$beta` gives the
-#'     trend. The other variables are predicted from their observations, whereas gstat returns `NA` for all variables.
+#'     * [predict()][predict.gp] returns a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`.
+#'     With `cov = "variables"` the result also contains the covariances of the errors of each pair of variables at the
+#'     same point, in columns such as `cov.zinc.lead`; `cov = TRUE` adds the joint covariance matrix of all predictions,
+#'     ordered by variable and then by point. With `nmax` and `maxdist`, the nearest observations of each variable are
+#'     used. The prediction of a variable without observations within `maxdist` is `NA`, because its trend is unknown at
+#'     that point, except if `known$beta` gives the trend. The other variables are predicted from their observations,
+#'     whereas gstat returns `NA` for all variables.
 #'   * [simulate()][simulate.gp] has columns such as `zinc.sim1`.
-#'   * [gp_cv()] leaves out a value, and keeps the values of other variables at the same point; with `folds`, all values
-#'     of a row are left out together. Its result has a column `variable`.
+#'     * [gp_cv()] leaves out one value of one variable, and keeps the values of other variables at the same point; with
+#'     `folds`, all values of a row are left out together. The result has a column `variable`.
 #'   * `plot()` draws the variograms and cross-variograms.
 #'
-#' `method` may be `"exact"`, or `"vecchia"` and `"vif"`, where the neighbours of an observation are the nearest
-#' observations in space, of all variables. `transform`, `family` and `known$noise` are for one variable.
+#' `method` may be `"exact"`, `"vecchia"` or `"vif"`. With `"vecchia"` and `"vif"`, the neighbours of an observation are
+#' the nearest observations in space, of all variables. `transform`, `family` and `known$noise` are available for one
+#' variable only.
 #'
-#' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. Effects can be added to it, but no
-#'   other covariance, and it cannot be multiplied.
+#' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. Effects can be added to the result,
+#'   but no other covariance, and the result cannot be multiplied.
 #' @section Errors: class `kernops_input_error` for structures with a variance, matrices that are not symmetric and
 #'   positive semi-definite, and for arguments that are not available for several variables, such as `method =
 #'   "iterative"`; `kernops_dim_error` for matrices of another size than the number of variables.
@@ -167,7 +171,7 @@ check_sills <- function(B, name, call) {
   B
 }
 
-# A structure with variance 1, because the coregionalisation matrix contains the sills.
+# Returns a structure with variance 1, because the coregionalisation matrix contains the sills.
 unit_structure <- function(x, call = caller_env(), single = TRUE) {
   if (x$kind == "leaf") return(unit_leaf(x, call, single))
   some <- if (x$kind == "*") seq_along(x$parts) else 1

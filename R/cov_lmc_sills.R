@@ -1,7 +1,7 @@
 # Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
 # column by column, or only the diagonal; users see the entries of B instead.
 
-# The covariance (L' z_i | L' z_j), where z is the indicator vector of the variable.
+# The covariance (L' z_i | L' z_j) of points i and j, where z_i is the indicator vector of the variable of point i.
 coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
   z <- function(point, from, length) sprintf("Extract(OneHot(%s, %d), %d, %d)", point, size, from, length)
   if (diagonal) return(sprintf("(Square(%s) * %s | %s)", root, z(x, 0, size), z(y, 0, size)))
@@ -38,7 +38,7 @@ root_matrix <- function(root, p, diagonal) {
 
 triangle_entries <- function(B, diagonal) B[as.matrix(sill_entries(nrow(B), diagonal))]
 
-# The lower triangular L of a matrix B = L L' that may be singular: a column without a pivot is 0.
+# The lower triangular L of a matrix B = L L' that may be singular. If the pivot of a column is 0, the column is 0.
 semidefinite_root <- function(B) {
   p <- nrow(B)
   L <- matrix(0, p, p)
@@ -67,7 +67,7 @@ with_variables <- function(x, variables, call = caller_env()) {
   x <- change_leaves(x, function(leaf, path) {
     if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))
     if (!is_coregion(leaf)) return(leaf)
-    leaf$sills <- sills_of(leaf) # sills of an earlier fit
+    leaf$sills <- sills_of(leaf) # the sills of an earlier fit
     leaf$variables <- variables
     leaf$parameters$root <- rep(NA_real_, nrow(sill_entries(p, leaf$diagonal)))
     if (is.null(leaf$sills)) return(leaf)
@@ -87,8 +87,8 @@ sills_by_name <- function(B, variables, name, call) {
   if (setequal(rownames(B), variables)) B[variables, variables] else B
 }
 
-# Adds to each leaf the columns of points that it reads: coordinates in space come first, then the columns of
-# at_variables().
+# Adds to each leaf the numbers of the columns of points that the leaf reads: coordinates in space come first, and the
+# columns of at_variables() follow.
 with_places <- function(x, d, call) {
   if (is.null(x$variables)) {
     stop_kernops("input", "The variables of {.fn lmc} are the responses of {.fn gp}, such as {.code cbind(a, b) ~ 1}.",
@@ -102,14 +102,14 @@ with_places <- function(x, d, call) {
       leaf$kernel$constants <- list(size = length(leaf$variables), diagonal = leaf$diagonal)
     } else if (leaf$label == "nugget" || is.null(leaf$dims)) {
       leaf$dims <- if (leaf$label == "nugget") d + 2:3 else seq_len(d)
-      leaf$placed <- TRUE # nothing to print
+      leaf$placed <- TRUE # print() shows no columns for this leaf
     } else check_leaf_dims(leaf, d, call)
     leaf
   })
 }
 
-# The rows of a coregionalisation matrix in the table of parameters. The search optimises L itself, whose columns may
-# have either sign: if B is singular at the optimum, L is not at a bound.
+# The rows of a coregionalisation matrix in the table of parameters. The search optimises the entries of L without
+# bounds. A column of L may have either sign, so that L is inside its limits even if B is singular at the optimum.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- entries$row == entries$column
@@ -134,7 +134,8 @@ coregions <- function(model, theta = model$parameters$value) {
   }, leaves, names(leaves)))
 }
 
-# The mean of the sills of a coregionalisation matrix, which equals the mean of the squares of the entries of L.
+# The mean of the sills, the diagonal of B = L L': the sum of the squares of the entries of L divided by the number of
+# variables.
 mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
 
 # The coregionalisation matrices of the nugget and the microscale term, if their sills are estimated.
@@ -152,8 +153,9 @@ with_signs <- function(model, theta) {
   theta
 }
 
-# A theta between a and b: its matrices B are the means of those of a and b with weights 1 - t and t. The roots L are
-# not averaged, because different roots of one matrix may be far apart.
+# Parameters between the parameters a and b. The matrices B of the result are weighted means of the matrices B of a and
+# b, with weights 1 - t and t. The roots L are not averaged, because different roots of the same matrix may be far
+# apart.
 mixed_sills <- function(model, theta, a, b, t) {
   Map(function(from, to) {
     mean <- (1 - t) * from$sills + t * to$sills
@@ -169,7 +171,7 @@ reported <- function(model, theta) {
   theta
 }
 
-# The derivatives of reported(): dB_ij / dL_kl = [i = k] L_jl + [j = k] L_il.
+# The derivatives of reported(): dB_ij / dL_kl = [i = k] L_jl + [j = k] L_il, where [ ] is 1 for equal numbers, else 0.
 report_slope <- function(model, theta) {
   slope <- diag(length(theta))
   for (block in coregions(model, theta)) {
@@ -184,9 +186,10 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives with respect to L that the average information lacks. Where B = L L' is singular, as at many
-# optima, the average information has no curvature in some directions. With G = df / dB, which follows from df / dL = 2
-# G L column by column, these second derivatives are 2 G for each column of L. Only positive curvature is added.
+# The second derivatives of f with respect to L that the average information lacks. Where B = L L' is singular, as at
+# many optima, the average information has no curvature in some directions. Let G = df / dB, which follows from df / dL
+# = 2 G L column by column. The missing second derivatives are 2 G for each column of L. Only their positive curvature
+# is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -204,9 +207,10 @@ root_curvature <- function(model, theta, gradient) {
   added
 }
 
-# If a column of L is 0, the derivatives with respect to this column vanish even away from an optimum. Derivatives with
-# respect to B show whether B should grow in a direction. If so, this function returns a step that sets the column to
-# the steepest direction, with length 1, 0.3 or 0.1 in the units of the search.
+# Columns of L that are 0 are stationary: the derivatives with respect to such a column vanish even away from an
+# optimum. The derivatives with respect to B show whether the objective decreases if B grows in a direction. If it does,
+# this function returns a step that sets the column to the direction of steepest descent, with length 1, 0.3 or 0.1 in
+# the units of the search.
 grown_sills <- function(search) {
   point <- search$point
   for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {
@@ -223,7 +227,7 @@ grown_sills <- function(search) {
       rows <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(rows)]
-      # for smaller sills, the gain would hardly exceed the smallest relevant gain
+      # with a smaller slope, the gain would hardly exceed the smallest relevant gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(rows, k), length * steepest))
@@ -259,8 +263,8 @@ nugget_sills <- function(object) {
   if (length(nuggets)) nuggets[[1]]$sills else matrix(0, p, p)
 }
 
-# The standard deviations and correlations of the residuals of the variables; a correlation uses the locations where
-# both variables were observed.
+# The standard deviations and correlations of the residuals of the variables. The correlation of two variables uses the
+# locations where both variables were observed.
 variable_moments <- function(model, u, y) {
   p <- length(model$covariance$variables)
   variable <- u[, model$d + 1] + 1
@@ -275,7 +279,8 @@ variable_moments <- function(model, u, y) {
   list(sd = sd, correlation = correlation)
 }
 
-# Starting values of the estimated matrices: shares of the moments; the shares are given by a point of the unit cube.
+# Starting values of the estimated matrices B: shares of the covariances of the residuals. `point`, a point of the unit
+# cube, determines the shares and the correlations.
 start_sills <- function(model, value, open, point) {
   blocks <- Filter(function(block) any(open[block$rows]), coregions(model))
   if (!length(blocks)) return(value)

@@ -6,10 +6,10 @@
 # weights. The metric of a covariance is a list of
 #   variance  the variance of the field
 #   matrix    M, d x d, of the squared distance h' M h
-#   views     for coordinates that are angles: lists of a function from points to points in space, and the weight of
-#             the squared distance in this space
+#   views     for coordinates that are angles: lists of `place`, a function that maps points to points in space, and
+#             `weight`, the weight of the squared distance in this space
 
-# `reference`: the points of the fit, by which coordinates without a range are scaled.
+# `reference`: the points of the fit. Coordinates without a range are scaled by the spread of these points.
 neighbour_coordinates <- function(model, theta, u, reference = u) {
   metric <- covariance_metric(model$covariance, leaf_values(model, theta), reference)
   if (all(metric$matrix == 0) && !length(metric$views)) metric$matrix <- unit_metric(reference)
@@ -40,7 +40,7 @@ leaf_values <- function(model, theta) {
   }, leaves, names(leaves))
 }
 
-# The points u A' with A' A = M; if M is diagonal, equal distances of a grid stay equal.
+# The points u A' with A' A = M. If M is diagonal, so is A, and equal distances between points of a grid stay equal.
 linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)
@@ -70,8 +70,8 @@ join_metrics <- function(operation, parts) {
        views = Filter(function(view) view$weight > 0, do.call(c, views)))
 }
 
-# The metric of a leaf. A constant or linear field, or noise, has no range; the range of a power is a typical distance.
-# A variance without a value is taken as 1.
+# The metric of a leaf. Constant and linear fields and noise have no range; the range of an intrinsic field with a power
+# variogram is a typical distance of the points. An unknown variance counts as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf_dims(leaf, d)

@@ -12,23 +12,24 @@ microscale <- function(variance = NULL, fixed = character()) {
 
 is_white <- function(labels) labels %in% c("nugget", "microscale")
 
-# The rows of the variances of uncorrelated terms: nugget and microscale.
+# The rows of the variances of uncorrelated terms (nugget and microscale) in the table of parameters.
 white_rows <- function(model) which(is_white(model$parameters$label))
 
-# The rows of the parameters of microscale(): variances, or the roots of sills.
+# The rows of the parameters of microscale() in the table of parameters: variances or, for lmc(), the roots of sills.
 microscale_rows <- function(model) {
   blocks <- Filter(function(block) startsWith(block$name, "microscale"), coregions(model))
   c(which(model$parameters$label == "microscale"), unlist(lapply(blocks, `[[`, "rows")))
 }
 
-# The parameters theta for targets: without microscale() for means over blocks, in which this variation averages out.
+# The parameters theta for prediction at `targets`. For means over blocks, the variances of microscale() are 0, because
+# the microscale variation averages out.
 theta_of_targets <- function(object, targets) {
   if (are_points(targets)) return(object$theta)
   replace(object$theta, microscale_rows(object$model), 0)
 }
 
-# Stops if both nugget and microscale are estimated and no location has several observations, because only these
-# distinguish the two.
+# Stops if the variances of both nugget and microscale are estimated and no location has several observations. Only
+# several observations at one location distinguish the two variances.
 check_white <- function(model, u, call) {
   several <- is_lmc(model$covariance)
   free <- white_rows(model)[!model$parameters$fixed[white_rows(model)]]

@@ -1,17 +1,18 @@
-# A covariance for points of d coordinates: one formula of x = Vi(d), y = Vj(d) and theta = Pm(P), and the table of
-# the parameters in theta.
+# The model of a covariance for points of d coordinates: one formula of x = Vi(d), y = Vj(d) and theta = Pm(P), and the
+# table of the parameters in theta.
 
-# A list of
+# A model is a list of
 #   formula     the formula, without the nugget
-#   parameters  a data frame: name, value (NA: to be found), lower, upper, log (TRUE if the search uses the logarithm),
-#               fixed, kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent
-#               (of the data, in units of a range or period)
-#   nugget      the row of the nugget's variance, or none
-#   scale       the rows of free variances that together multiply the whole covariance, or none
+#   parameters  a data frame with a row for each entry of theta: name, value (NA: to be estimated), lower, upper, log
+#               (TRUE if the search uses the logarithm), fixed, kind (variance, range, ..., free), leaf (the path of the
+#               leaf), parameter (its name in the leaf), coordinate, extent (of the data, in the
+#               unit of a range or period)
+#   nugget      the row of the nugget's variance; empty without a nugget
+#   scale       the rows of free variances that together multiply the whole covariance; may be empty
 #   d           the number of coordinates
 #   width       the number of columns of points in the formula: after the coordinates, points have the columns of
 #               at_variables() or the columns of data_columns.R, whose number is `beside`
-#   rank        how many of the last columns are factors, whose products are subtracted: see residual_model()
+#   rank        the number of last columns that are factors of a product to subtract: see residual_model()
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
                              beside = 0L, width = d + beside + if (is_lmc(covariance)) extra_coordinates else 0L) {
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
@@ -45,7 +46,7 @@ parameter_table <- function(leaves, coordinates) {
   table
 }
 
-# The rows of theta of a leaf, or of one of its parameters.
+# The positions in theta of all parameters of a leaf, or of the parameter `name`.
 leaf_rows <- function(model, path, name = NULL) {
   parameters <- model$parameters
   which(parameters$leaf == path & (is.null(name) | parameters$parameter %in% name))
@@ -60,8 +61,8 @@ with_values <- function(model, theta) {
   })
 }
 
-# The formula of a model for points with these names. Without a field (the null model, noise only), the formula has
-# variance 0. The nugget is the last parameter of theta, and is not in the formula.
+# The formula of a model for points with the names x and y. For models without a field (the null model, noise only), the
+# formula has variance 0. The nugget is the last parameter of theta, and the formula does not contain it.
 covariance_text <- function(model, x = "x", y = "y") {
   if (length(model$functional)) return(functional_text(model, x, y))
   text <- fold_covariance(model$covariance, function(leaf, path) {
@@ -84,7 +85,7 @@ semivariance_text <- function(model) {
   sprintf("(((%s) + (%s)) / 2 - (%s))", variances[[1]], variances[[2]], model$formula)
 }
 
-# The names of the parameters of a leaf in the formula.
+# The texts by which the formula of the model refers to the parameters of a leaf.
 references <- function(model, path, leaf) {
   vapply(stats::setNames(nm = names(leaf$parameters)), function(name) {
     rows <- leaf_rows(model, path, name)
@@ -99,13 +100,13 @@ leaf_text <- function(leaf, points, references, d) {
   point <- lapply(points, choose_coordinates, dims, d)
   text <- function(x, y) kernel_text(leaf, x, y, references, dims)
   if (!leaf$kernel$intrinsic) return(within_group(text(point$x, point$y), leaf, points))
-  # the covariance of the field minus its value at the origin: contrasts are the same
+  # the covariance of the field minus its value at the origin; contrasts of the field have the same covariance
   origin <- sprintf("(0 * %s)", point)
   whole <- sprintf("(%s + %s - %s)", text(point$x, origin[[1]]), text(point$y, origin[[2]]), text(point$x, point$y))
   within_group(whole, leaf, points)
 }
 
-# Restricts a formula to points of the same group: different groups have independent fields.
+# Restricts a formula to points of the same group, because fields of different groups are independent.
 within_group <- function(text, leaf, points) {
   text <- within_variable(within_indicator(text, leaf, points), leaf, points)
   if (is.null(leaf$group)) return(text)
@@ -156,8 +157,8 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   )
 }
 
-# The rows of free variances whose common factor multiplies the whole covariance; of a product, only the first variance
-# is needed.
+# The rows of free variances that together scale the whole covariance: all variances of a sum, but only the first
+# variance of a product.
 scale_rows <- function(x, parameters) {
   fold_covariance(x, function(leaf, path) with(parameters, row[leaf == path & kind == "variance" & !fixed]),
                   function(operation, parts) {

@@ -1,12 +1,12 @@
 # The covariance of a Gaussian process as operators of keops_kernel().
 
-# The sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
+# The sums over j of k(x_i, y_j) b_j, where k is the covariance and b has `columns` columns.
 covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
   recent_operator(code_text("Sum_Reduction((", model$formula, ") * b, 1)"),
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
-# The matrix k(x, y).
+# The matrix of the covariances k(x_i, y_j).
 covariance_matrix <- function(model, precision = "float64", backend = "cpu") {
   covariance_values(model$formula, model, precision, backend)
 }
@@ -21,7 +21,7 @@ covariance_slopes <- function(model) {
   covariance_values(code_text("Grad(", model$formula, ", y, 1)"), model, "float64", "cpu")
 }
 
-# The covariances of all pairs, followed by their derivatives.
+# The covariances k(x_i, y_j) of all pairs, followed by their derivatives with respect to y_j.
 covariance_with_slopes <- function(model) {
   covariance_values(code_text("Concat(", model$formula, ", Grad(", model$formula, ", y, 1))"), model, "float64", "cpu")
 }
@@ -31,14 +31,15 @@ covariance_values <- function(formula, model, precision, backend) {
                  stored = TRUE)
 }
 
-# The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
+# The gradient with respect to theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
 covariance_weighted <- function(model, columns) {
   declared <- c(point_declarations(model), code_text(c("w = Vi(", "e = Vj("), columns, ")"))
   recent_operator(code_text("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
                  "float64", "auto")
 }
 
-# The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters are computed in one pass.
+# The gradient with respect to theta of sum_ij (w_i | e_j) k(x_i, y_j). One pass computes the derivatives for all
+# parameters.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
   weighted <- recent_operator(
     code_text("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
@@ -65,12 +66,12 @@ point_declarations <- function(model) {
     sprintf("y = Vj(%d)", model$width))
 }
 
-# The width of blocks of columns of the covariance matrix.
+# The number of columns per block when the covariance matrix is computed in blocks of columns.
 block_width <- 32L
 
-# Calls f(first, last) for consecutive blocks of `width` numbers of 1..n; each call allocates a few matrices of `width`
-# columns and `rows` rows. Garbage is collected explicitly: if the session has a matrix of 1 GB, R's garbage collector
-# would let some hundred MB of these matrices accumulate.
+# Calls f(first, last) for consecutive blocks of `width` numbers of 1..n. Each call of f allocates a few matrices of
+# `rows` rows and `width` columns. The function collects garbage explicitly, because R's garbage collector would let
+# some hundred MB of these matrices accumulate if the session has a matrix of 1 GB.
 for_blocks <- function(n, f, width = block_width, rows = n) {
   every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {
@@ -79,8 +80,8 @@ for_blocks <- function(n, f, width = block_width, rows = n) {
   }
 }
 
-# The operators of a covariance for sets: values and derivatives with respect to theta. On the CPU, the precision is
-# always float64.
+# The operators of a covariance for conditioning sets: values, and derivatives with respect to theta. On the CPU, the
+# precision is always float64.
 set_operators <- function(model, backend = "cpu", precision = "float64") {
   list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
 }

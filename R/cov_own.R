@@ -1,6 +1,7 @@
 # User-defined formulas, covariance().
 
-# The kernel of a user's formula. Errors show the formula as the user wrote it, before names are replaced.
+# The kernel of a user's formula. Error messages show the formula as the user wrote it, before names are replaced by
+# values.
 own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
   paste0("(", replace_names(formula, c(x = x, y = y, parameters)), ")")
 }, by_formula = TRUE, screens = FALSE, stationary = FALSE, derivatives = "symbolic")

@@ -1,9 +1,10 @@
-# The kinds of parameters without a unit, such as correlations. To add a kind, write a call of parameter_kind(), which
-# is read by searches, starting values, posterior draws and profiles.
+# The kinds of parameters without a unit, such as correlations. To add a kind, write a call of parameter_kind().
+# Searches, starting values, posterior draws and profiles read the properties of the kind.
 
-# `search`: the limits of a search. `start`: the limits of starting values, which are spread evenly on the scale of the
-# search or, if `even`, on the scale of values. `limits`: the limits of the values; NA for directions. `log`: whether
-# the search is on the scale of logarithms. `proper`: whether the posterior needs no prior, as the limits are finite.
+# `search`: the limits of a search. `start`: the limits of starting values. Starting values are spread evenly on the
+# scale of the search or, if `even`, on the scale of the values. `limits`: the limits of the values; NA for directions.
+# `log`: whether the search is on the scale of logarithms. `proper`: whether the posterior needs no prior because the
+# limits are finite.
 parameter_kind <- function(search, start, limits = c(if (log) 0 else -Inf, Inf), log = TRUE, proper = TRUE,
                            even = !log) {
   list(search = search, start = start, limits = limits, log = log, proper = proper, even = even)

@@ -4,7 +4,7 @@
 #'
 #' Random effects of the levels of a factor, which are independent from level to level, as terms of the covariance of
 #' [gp()]. In the formula of [gp()], random effects are written as in package lme4: `y ~ x + (1 | site)` has a random
-#' intercept for each site, in addition to the field. `random_effect()` makes the same term with given values of its
+#' intercept for each site, in addition to the field. `random_effect()` makes such a term with given values of its
 #' parameters.
 #'
 #' @param effect a one-sided formula:
@@ -16,28 +16,30 @@
 #'
 #'   With several variables, `zinc ~ 1 | g` is an effect on the variable zinc alone, see [lmc()].
 #'
-#'   Levels are those of a factor, or the values of a variable: numbers, strings, dates, times. `a:b` has a level for
-#'   each combination. New data match by value: see [predict()][predict.gp].
+#'     The levels are the levels of a factor, or the distinct values of a variable: numbers, strings, dates, times.
+#'   `a:b` has a level for each combination of levels. Levels of new data are matched by value: see
+#'   [predict()][predict.gp].
 #' @param variance,fixed as in [covariance_functions]; `variance` of several coefficients is a vector, with the
 #'   intercept first.
-#' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to be estimated. For three or
-#'   more coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: the value for
-#'   coefficients j and k is their correlation given the coefficients before j, so that any values between -1 and 1 are
-#'   possible. For pairs with the first coefficient, the values are ordinary correlations.
+#' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to estimate it. For three or more
+#'   coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: the value for
+#'   coefficients j and k is their correlation given the coefficients before j. Any values between -1 and 1 are
+#'   therefore possible. For pairs with the first coefficient, the values are ordinary correlations.
 #'
 #' @section In the formula of gp(): `(1 | g)`, `(0 + x | g)` and `(x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`, with
 #'   independent intercepts and slopes. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Parameters have names such as `(x |
 #'   g).variance.(Intercept)`, `(x | g).variance.x` and `(x | g).correlation`. With `covariance = nugget()`, the model
-#'   is a linear mixed model, and `coords` are not needed. The restricted log-likelihood is that of nlme plus half the
-#'   logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 | g)` is the
-#'   generalised linear mixed model.
+#'   is a linear mixed model, and `coords` are not needed. The restricted log-likelihood is the value that nlme computes
+#'   plus half the logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 |
+#'   g)` is the generalised linear mixed model.
 #'
-#'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`.
-#'   The effect of a level without observations has mean 0, and its variance is added to the variance of the field. The
-#'   methods for random effects are `"exact"`, which is faster if there is no other field, as observations without a
-#'   common level are then uncorrelated; `"vecchia"` and `"vif"`, which approximate the field but not the effects (for
-#'   `"vif"`, at most 2000 effects and coefficients of smooths); and `"iterative"` (not for families). With `group` of
-#'   [gp()], the effects of a level are common to all groups; `day:site` gives separate levels within groups.
+#'     The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`.
+#'   The effect of a level without observations has mean 0, and its variance is added to the variance of the field.
+#'   Random effects are available with these methods: `"exact"`; `"vecchia"` and `"vif"`, which approximate the field
+#'   but not the effects (for `"vif"`, at most 2000 effects and coefficients of smooths); and `"iterative"` (not for
+#'   families). Without another field, observations without a common level are uncorrelated, and `"exact"` is faster.
+#'   With `group` of [gp()], the effects of a level are common to all groups; `day:site` gives separate levels within
+#'   groups.
 #'
 #'   `ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].
@@ -83,8 +85,8 @@ random_effect <- function(effect, variance = NULL, fixed = character(), correlat
 
 is_bar <- function(e) is.call(e) && length(e) == 3 && (identical(e[[1]], quote(`|`)) || identical(e[[1]], quote(`||`)))
 
-# The effects of `lhs | group`: lists of terms with correlated coefficients; a term is a list of a slope (NULL for an
-# intercept) and a level.
+# The effects of `lhs | group`: a list of lists of terms with correlated coefficients. A term is a list of a slope (NULL
+# for an intercept) and a level.
 bar_effects <- function(bar, env, call = caller_env()) {
   terms <- tryCatch(stats::terms(stats::as.formula(call("~", bar[[2]]), env)), error = function(e) NULL)
   slopes <- lapply(attr(terms, "term.labels"), str2lang)
@@ -100,7 +102,7 @@ bar_effects <- function(bar, env, call = caller_env()) {
   }), recursive = FALSE)
 }
 
-# a/b is a and a:b.
+# The grouping factors of a/b are a and a:b.
 nested_levels <- function(e) {
   if (!is.call(e) || !identical(e[[1]], quote(`/`))) return(list(e))
   outer <- nested_levels(e[[2]])
@@ -164,7 +166,7 @@ with_effects <- function(formula, covariance, data, call) {
   parts
 }
 
-# Smooths of the same variables share their label.
+# A key by which smooths of the same variables are recognised; other leaves have their label as the key.
 leaf_key <- function(leaf) {
   if (!is_smooth_leaf(leaf)) leaf$label else paste(c(leaf$belongs$name, column_key(leaf$sees[[1]])), collapse = ":")
 }
@@ -177,7 +179,7 @@ effect_leaves <- function(e, env, data, call) {
   lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 
-# The bars and the smooths in a sum of terms, and the sum of the other terms; NULL if there are no other terms.
+# Splits a sum of terms into the random effects and smooths, and the sum of the other terms; NULL without other terms.
 split_effects <- function(e) {
   if (is_smooth(e) || is_effect_of_variable(e)) return(list(effects = list(e)))
   sign <- if (is.call(e)) deparse1(e[[1]]) else ""
@@ -196,7 +198,7 @@ split_effects <- function(e) {
   })
 }
 
-# Checks that the rest of a formula contains no effects, because R would interpret bars as "or".
+# Checks that the rest of a formula contains no effects, because R would interpret the bar of (1 | g) as "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
     stop_kernops("input", "{.code {deparse1(e)}} must be a separate term, joined to the others by {.code +}.",

@@ -1,8 +1,8 @@
-# Random effects with several correlated coefficients for each level, (x | g). Their covariance matrix S is D C C' D: D
-# has the standard deviations, and C is the Cholesky factor of a correlation matrix in canonical partial correlations
-# (Lewandowski, Kurowicka and Joe 2009): z[j, k] for k < j is the partial correlation of coefficients j and k given the
-# coefficients before k. Any values between -1 and 1 define a correlation matrix. If there are two coefficients, the
-# only value is their correlation.
+# Random effects with several correlated coefficients for each level, (x | g). Their covariance matrix S is D C C' D:
+# the diagonal matrix D contains the standard deviations, and C is the Cholesky factor of a correlation matrix. The
+# parameters of C are canonical partial correlations (Lewandowski, Kurowicka and Joe 2009): z[j, k] for k < j is the
+# partial correlation of coefficients j and k given the coefficients before k. Any values between -1 and 1 define a
+# correlation matrix. If there are two coefficients, z[2, 1] is their correlation.
 
 # The kernel of points whose columns are the covariates (except the covariate 1 of an intercept) and the number of the
 # level.
@@ -22,7 +22,7 @@ correlated_kernel <- kernel("effects", function(variance, correlation, x, y, siz
   pmax(colMeans(effect_covariates(leaf, u)^2), .Machine$double.xmin)
 })
 
-# The entries of D C as formulas.
+# The entries of D C as texts of formulas.
 root_texts <- function(variance, correlation, size) {
   entry <- function(text, n, count) if (count == 1) text else code_text("Elem(", text, ", ", n - 1, ")")
   pairs <- coefficient_pairs(size)

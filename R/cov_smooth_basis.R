@@ -1,8 +1,9 @@
 # The bases of smooths, constructed by mgcv and converted to a mixed model: unpenalised coefficients belong to the
-# trend, the others are random.
+# trend, penalised coefficients are random.
 
-# The variables of a smooth in the form that mgcv requires, from numbers, which encode the levels of factors. The factor
-# of random smooths has one level, so that each level has the same basis.
+# The variables of a smooth in the form that mgcv requires, computed from a matrix of numbers. In this matrix, a factor
+# is given by the numbers of its levels. The factor of random smooths gets a single level, so that all levels have the
+# same basis.
 smooth_data <- function(column, values) {
   data <- stats::setNames(as.data.frame(values), column$names)
   for (name in names(column$factors)) {
@@ -21,7 +22,7 @@ within_level <- function(column, values) {
 }
 
 # Computes the basis of the observations. The penalty of the coefficients b is the sum of b' S_k b / v_k. Coefficients
-# without a penalty belong to the trend; the others are rotated and scaled (diagonal_penalties()).
+# without a penalty belong to the trend; penalised coefficients are rotated and scaled (diagonal_penalties()).
 with_basis <- function(column, values, call) {
   level <- column$by_level
   if (!any(within_level(column, values) > 0)) {
@@ -47,8 +48,8 @@ sample_of_values <- function(column, values, max_size = 200) {
   values[sort(unique(unlist(rows))), , drop = FALSE]
 }
 
-# The smooth that mgcv constructs, centred so that its sum over the observations is 0. With `modCon = 2`, smooths by
-# t2() are also centred. The smooths of the levels of a factor `by` share their basis.
+# The smooth that mgcv constructs, centred so that its sum over the observations is 0. The setting `modCon = 2` also
+# centres smooths by t2(). The smooths of the levels of a factor `by` share one basis.
 made_smooth <- function(column, data, call) {
   spec <- column$spec
   if (!is.null(column$by_level)) spec$by <- "NA"
@@ -73,13 +74,13 @@ one_penalty <- function(smooth) {
        trend = penalty$vectors[, -random, drop = FALSE])
 }
 
-# The eigenvectors of a penalty b' S b with the given numbers, scaled to a penalty of 1.
+# The eigenvectors of a penalty b' S b with the given numbers, scaled such that the penalty of each eigenvector is 1.
 unit_penalty_vectors <- function(penalty, numbers) {
   penalty$vectors[, numbers, drop = FALSE] / rep(sqrt(penalty$values[numbers]), each = nrow(penalty$vectors))
 }
 
-# The basis at values of the variables, NA where a variable is NA: the `values` of the random functions, and the
-# `trend`.
+# The basis at values of the variables: the `values` of the random functions, and the `trend`. Rows with a missing
+# variable are NA.
 smooth_functions <- function(column, values) {
   known <- stats::complete.cases(values)
   basis <- matrix(NA_real_, nrow(values), nrow(column$random))

@@ -1,11 +1,11 @@
-# Smooths of the levels of a factor that add up to zero, bs = "sz": functions f_1, ..., f_L with independent
-# coefficients of variances v_1, ..., v_L, given that their sum is zero. The coefficients are those of the first L - 1
-# functions, each with the penalty B, and the last function is minus the sum of the first functions. For each
-# eigenvector of B, the covariance of the coefficients is D - v v' / sum(v), where v and D = diag(v) contain the first L
-# - 1 variances, and the sum is over all L variances.
+# Smooths of the levels of a factor that add up to zero, bs = "sz". The functions f_1, ..., f_L of the levels have
+# independent coefficients of variances v_1, ..., v_L, given that the sum of the functions is zero. The coefficients of
+# the first L - 1 functions, each with the penalty matrix B, are estimated; the last function is minus the sum of the
+# first L - 1 functions. For each eigenvector of B, the covariance of the coefficients is D - v v' / sum(v), where v and
+# D = diag(v) contain the first L - 1 variances, and the sum is over all L variances.
 
-# For smooths of mgcv with bs = "sz", the result of diagonal_penalties() with the number `contrasts` of functions; NULL
-# for other smooths.
+# For smooths of mgcv with bs = "sz", the result of diagonal_penalties(), to which the number `contrasts` of functions
+# is added; NULL for other smooths.
 contrast_penalties <- function(smooth) {
   count <- length(smooth$S)
   size <- ncol(smooth$S[[1]]) / (count - 1)
@@ -56,7 +56,7 @@ contrast_slopes <- function(variance, size) {
   })
 }
 
-# The methods of effects (cov_effects.R) for these coefficients.
+# The methods of effects (cov_effects.R) for the coefficients of smooths that add up to zero.
 effect_root.contrast_effect <- function(effect, theta) {
   variance <- effect_parameters(effect, theta)$variance
   t(chol(contrast_covariance(variance, effect$leaf$kernel$constants$size)))

@@ -1,55 +1,55 @@
-# Smooths: functions of covariates by a penalised basis. The unpenalised coefficients belong to the trend; the penalised
-# coefficients are random, and a term of the covariance.
+# Smooths: functions of covariates, written in a penalised basis. The unpenalised coefficients belong to the trend; the
+# penalised coefficients are random and form a term of the covariance.
 
 #' Smooths
 #'
 #' Smooth functions of covariates, with the bases and the penalties of package mgcv, are terms of [gp()]: `y ~ z + s(x)`
 #' has a smooth function of x in addition to the field, and `y ~ te(x, z)` has a smooth function of two variables in
-#' different units. `smooth_effect()` makes the same term with given values of its variances.
+#' different units. `smooth_effect()` makes such a term with given values of its variances.
 #'
 #' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")`, `~ s(x, z)` or `~ te(x, z)`: see
 #'   [mgcv::s()], [mgcv::te()] and [mgcv::t2()]. With several variables, `zinc ~ s(x)` is a smooth for the variable zinc
 #'   alone, see [lmc()].
 #' @param variance,fixed as in [covariance_functions]; `variance` has a number for each penalty.
 #'
-#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions without a penalty, such
-#'   as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions have random
-#'   coefficients, whose precision is the sum over the penalties S_k / v_k, on the scale of mgcv. The `variance` v_k of
-#'   a penalty is the variance of the noise divided by the smoothing parameter `sp` of mgcv, and is estimated with the
-#'   other parameters of the covariance. With `covariance = nugget()`, the model is that of `mgcv::gam(method =
-#'   "REML")`, or `"ML"`, and `coords` are not needed. (For `t2()`, results by `"ML"` differ from mgcv, since in `gp()`
-#'   the smooth adds up to zero over the observations in the fit, too.)
+#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8). The functions without a penalty, such
+#'   as straight lines, are columns of the trend, with names such as `s(x).1`. The other functions have random
+#'   coefficients, whose precision matrix is the sum of S_k / v_k over the penalty matrices S_k of mgcv. The `variance`
+#'   v_k of a penalty is the variance of the noise divided by the smoothing parameter `sp` of mgcv, and is estimated
+#'   with the other parameters of the covariance. With `covariance = nugget()`, the model equals `mgcv::gam(method =
+#'   "REML")`, or `"ML"`, and `coords` are not needed. (For `t2()`, results by `"ML"` differ from mgcv, since `gp()`
+#'   also centres smooths by `t2()` over the observations.)
 #'
 #'   The smooths are
 #'   * `s()` with one variable or several, and all bases: `"tp"`, `"ts"`, `"cr"`, `"cc"`, `"ps"`, `"bs"`, `"ad"`
 #'     (adaptive), `"ds"`, `"gp"`, `"sos"`, `"mrf"` (of the levels of a factor) and others;
-#'   * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1` is
-#'     that of x;
+#'     * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1`
+#'     is the variance of the margin x;
 #'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. The coefficients are independent from
 #'     level to level, and new levels have mean 0 and the variance of the model;
-#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g, which add up to zero over the levels and are
-#'     used in addition to `s(x)`. Predictions for new levels are `NA`, as they are for new levels of a factor `by` and
-#'     for regions that are not on the map;
+#'     * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g, which add up to zero over the levels and are
+#'     used in addition to `s(x)`. Predictions for new levels are `NA`. Predictions are also `NA` for new levels of a
+#'     factor `by` and for regions that are not on the map;
 #'   * `s(g, bs = "re")` of a factor, which is the random effect `(1 | g)`, and `s(g, x, bs = "re")`, which is
 #'     `(0 + x | g)`, see [random_effect()].
 #'
-#'   The names of smooths are those of mgcv, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the
-#'   arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, too, so that the
+#'     Smooths have the names that mgcv gives them, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among
+#'   the arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, so that the
 #'   whole smooth may vanish; `mgcv::gam(select = TRUE)` does this for all smooths.
 #'
-#'   As in mgcv, a smooth adds up to zero over the observations, unless `by` is a numeric variable, and the basis
+#'     As in mgcv, a smooth adds up to zero over the observations, except if `by` is a numeric variable. The basis
 #'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
 #'   has a smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has no smooth for its first
-#'   level. Functions without a penalty that are already in the trend are omitted: in `s(x) + s(z) + te(x, z)`, straight
-#'   lines in x belong to `s(x)`. The data can hardly distinguish a smooth of a coordinate from a field with a long
-#'   range.
+#'   level. Functions without a penalty that the trend already contains are omitted: in `s(x) + s(z) + te(x, z)`,
+#'   straight lines in x belong to `s(x)`. The data can hardly distinguish a smooth of a coordinate from a field with a
+#'   long range.
 #'
 #'   The field of a fit includes the penalised part of smooths. [predict()][predict.gp] needs the variables of the
 #'   smooths in `newdata`, and with its argument `terms` it predicts parts of the model. `summary()` shows the effective
 #'   degrees of freedom of each smooth, including its columns in the trend. Smooths are available with the same methods
 #'   as [random_effect()].
-#'   With more than 2,000 observations, [keops_kernel()] evaluates the functions of `"tp"` smooths instead of mgcv, in
-#'   all threads. The functions agree with those of mgcv to rounding.
+#'     With more than 2,000 observations, kernops evaluates the functions of `"tp"` smooths with [keops_kernel()], which
+#'   uses all threads; mgcv uses one. The functions of kernops and mgcv agree to rounding.
 #' @aliases Predict.matrix.kernops_plate smooth.construct.kernops_plate.smooth.spec
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for smooths without a penalty, for smooths with three or more penalties
@@ -94,9 +94,10 @@ is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, is_smooth_column, NA))
 
 has_smooths <- function(object) any(vapply(object$parts$columns, is_smooth_column, NA))
 
-# The leaves of a smooth in a formula, for variables in `data`. s(g, bs = "re") with factors among its variables is a
-# random effect of the combinations of their levels, as in mgcv: an intercept, or a slope in the product of the other
-# variables. If `by` is a factor, there is a leaf for each level, except the first one of an ordered factor.
+# The leaves of a smooth in a formula, for variables in `data`. As in mgcv, s(g, bs = "re") with factors among its
+# variables is a random effect: its levels are the combinations of levels of the factors, and its coefficient is an
+# intercept, or a slope in the product of the numeric variables. If a factor is given as `by`, there is a leaf for each
+# level, except the first level of an ordered factor.
 smooth_leaves <- function(e, env, data, call) {
   leaf <- smooth_leaf(e, env, call = call)
   spec <- leaf$sees[[1]]$spec
@@ -113,7 +114,7 @@ smooth_variables <- function(spec) c(spec$term, if (spec$by != "NA") spec$by)
 
 str2lang_all <- function(x) lapply(x, str2lang)
 
-# The factors among the variables of a smooth. Levels without observations matter only for maps.
+# The factors among the variables of a smooth. Levels without observations are kept for maps (bs = "mrf") only.
 smooth_factors <- function(leaf, data) {
   column <- leaf$sees[[1]]
   env <- environment(column$formula)
@@ -123,7 +124,7 @@ smooth_factors <- function(leaf, data) {
   lapply(factors, if (inherits(column$spec, "mrf.smooth.spec")) as.factor else factor)
 }
 
-# TRUE for smooths that have factors only, and for bs = "re" with factors, unless `by` is a factor.
+# TRUE for smooths whose variables are all factors, and for bs = "re" with factors, except if `by` is a factor.
 is_random_effect <- function(spec, factors) {
   among <- intersect(spec$term, names(factors))
   of_levels <- inherits(spec, c("fs.smooth.spec", "sz.smooth.spec")) && length(among) == length(spec$term)
@@ -137,9 +138,9 @@ random_effect_leaf <- function(variables, factors, env, call) {
               call = call)
 }
 
-# A smooth with factors among its variables, whose values are numbers of levels. The coefficients of bs = "fs" are
-# independent between the levels of its factor, so the basis is constructed for a single level and combined with the
-# levels.
+# A smooth with factors among its variables; the values of these factors are numbers of levels. The coefficients of bs =
+# "fs" are independent between the levels of its factor, so the basis is constructed for a single level and then
+# combined with the levels.
 with_factors <- function(leaf, data, call) {
   column <- leaf$sees[[1]]
   factors <- smooth_factors(leaf, data)
@@ -160,7 +161,7 @@ with_factors <- function(leaf, data, call) {
   leaf
 }
 
-# Checks for factors, because smooth_effect() is a single term, and most bases require numbers.
+# Refuses factors in smooth_effect(), which makes a single term, and in bases that require numbers.
 check_factors <- function(column, factors, call) {
   spec <- column$spec
   if (spec$by %in% spec$term) {
@@ -180,7 +181,7 @@ check_factors <- function(column, factors, call) {
     "Give the variance of a random effect by {.fn random_effect}."), call = call)
 }
 
-# The bases of mgcv for numeric variables only.
+# The bases of mgcv that accept numeric variables only.
 numeric_bases <- c("tp", "ts", "cr", "cs", "cc", "ps", "cp", "bs", "ad", "ds", "gp", "sos", "so")
 
 sum_formula <- function(names, env) {
@@ -200,8 +201,8 @@ of_level <- function(leaf, level) {
 smooth_kernel <- kernel("smooth", function(variance, x, y) sprintf("%s * (%s | %s)", variance, x, y), screens = FALSE,
                         mean_square = mean_square_of_covariates)
 
-# A leaf with one variance for each penalty; the number of penalties is known once the basis exists (settled_smooth()).
-# The label of the leaf is the label that mgcv uses.
+# A leaf with one variance for each penalty. settled_smooth() sets the number of penalties after the basis is
+# constructed. The label of the leaf is the label that mgcv uses.
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
   need_package("mgcv", paste0("The smooth {.code ", label, "}"), call)
@@ -246,8 +247,8 @@ stop_smooth <- function(label, e, call) {
   stop_kernops("input", "The smooth {.code {label}} cannot be made: {conditionMessage(e)}", call = call)
 }
 
-# The effective degrees of freedom of the smooths of a fit: the number of coefficients in the trend, plus the degrees of
-# freedom of the random coefficients.
+# The effective degrees of freedom of the smooths of a fit: the number of coefficients in the trend, plus the effective
+# degrees of freedom of the random coefficients.
 smooth_edf <- function(object) {
   leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
   determined <- if (length(leaves)) conditioning_for(object)$determined

@@ -1,10 +1,10 @@
-# Smooths with several penalties b' S_k b, which have the weights 1 / v_k. The coefficients are scaled so that the sum
-# of the penalties with weights 1 is the sum of squares. For nearly all smooths of mgcv, all penalties then have the
-# same eigenvectors, and in the basis of these eigenvectors coefficient j has the precision sum_k d_kj / v_k with shares
-# d_kj of the penalties that add up to 1.
+# Smooths with several penalties b' S_k b, where penalty k has the weight 1 / v_k. The coefficients are scaled such that
+# the sum of all penalties with weights 1 is the sum of squares of the coefficients. For nearly all smooths of mgcv, all
+# penalties then have the same eigenvectors. In the basis of these eigenvectors, coefficient j has the precision sum_k
+# d_kj / v_k, where the shares d_kj of the penalties add up to 1 over k.
 
-# Matrices whose columns transform the basis of mgcv to the functions of the `random` coefficients and of the `trend`,
-# and the `shares`, with a row for each penalty.
+# Returns the matrices `random` and `trend`, which transform the basis of mgcv to the functions of the random
+# coefficients and to the functions of the trend, and the `shares` d_kj, with a row for each penalty.
 diagonal_penalties <- function(smooth, label, call, tolerance = 1e-10) {
   sum <- eigen(Reduce(`+`, smooth$S), symmetric = TRUE)
   random <- which(sum$values > tolerance * sum$values[[1]])
@@ -29,7 +29,7 @@ stop_penalties <- function(label, count, call) {
   ), call = call)
 }
 
-# The leaf of a smooth whose `column` has a basis.
+# The leaf of a smooth whose basis has been constructed and stored in `column`.
 settled_smooth <- function(leaf, column, call) {
   count <- max(1, nrow(column$shares), column$contrasts)
   if (count > 1 && is.null(leaf$parameters$variance)) leaf$parameters <- list(variance = rep(NA_real_, count))
@@ -64,7 +64,8 @@ penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   v <- leaf$parameters$variance %||% 1
   v[is.na(v)] <- 1
   shares <- leaf$kernel$constants$shares
-  # the derivatives of the mean variance; multiplied by the variances, they add up to the mean variance
+  # the derivatives of the mean variance with respect to the variances; their sum, weighted by the variances, is the
+  # mean variance
   pmax(as.vector((shares / v^2) %*% (squares / colSums(shares / v)^2)), .Machine$double.xmin)
 })
 
@@ -72,7 +73,7 @@ is_penalised <- function(leaf) !is.null(leaf$kernel$constants$shares)
 
 coefficient_precisions <- function(leaf, variance) colSums(leaf$kernel$constants$shares / variance)
 
-# The methods of effects (cov_effects.R) for these coefficients.
+# The methods of effects (cov_effects.R) for the coefficients of smooths with several penalties.
 effect_root.penalised_effect <- function(effect, theta) {
   precisions <- coefficient_precisions(effect$leaf, effect_parameters(effect, theta)$variance)
   diag(1 / sqrt(precisions), effect$size)

@@ -1,17 +1,19 @@
-# Thin-plate regression splines (Wood 2003) of many observations. mgcv constructs a basis, and the formula engine
-# evaluates its functions: mgcv computes the radial functions of all observations and up to 2000 knots in one thread.
-# These functions are methods of generics of mgcv, so that mgcv applies its constraints and scales.
+# Thin-plate regression splines (Wood 2003) of many observations. mgcv constructs a basis, and the formula engine of
+# this package evaluates the functions of the basis, because mgcv would compute the radial functions of all observations
+# and up to 2000 knots in one thread. The functions below are methods of generics of mgcv, so that mgcv applies its own
+# constraints and scales.
 
-# The specification of a smooth, with a class whose basis the engine evaluates if there are many observations. mgcv
-# still evaluates smooths in which all functions are penalised, `m = c(2, 0)`.
+# The specification of a smooth. For many observations, it gets a class whose basis the formula engine evaluates. mgcv
+# evaluates smooths in which all functions are penalised, `m = c(2, 0)`.
 with_plate_functions <- function(spec, count) {
   fast <- count > few_of_plate && identical(class(spec), "tp.smooth.spec") && !isTRUE(spec$p.order[2] == 0)
   if (fast) structure(spec, class = c("kernops_plate.smooth.spec", class(spec))) else spec
 }
 few_of_plate <- 2000
 
-# The basis that mgcv constructs from its knots alone. The data of the constructor are the knots, moved to the mean of
-# the observations, on which the polynomials depend. As in mgcv, functions have a mean square of 1.
+# The basis that mgcv constructs from its knots alone. The constructor gets the knots, moved to the mean of the
+# observations, as data, because the polynomials depend on the mean of the data. As in mgcv, functions have a mean
+# square of 1.
 #' @exportS3Method mgcv::smooth.construct
 smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) { # nolint: object_length_linter.
   class(object) <- class(object)[-1]
@@ -35,7 +37,7 @@ Predict.matrix.kernops_plate <- function(object, data) plate_functions(object, v
 # A matrix with a column for each variable of a smooth.
 values_of_terms <- function(smooth, data) unname(do.call(cbind, lapply(data[smooth$term], as.numeric)))
 
-# The knots of mgcv: distinct values around their mean, or a random sample of them if there are many.
+# The knots that mgcv would use: the distinct values, or a random sample of the distinct values if there are too many.
 plate_knots <- function(values, settings) {
   distinct <- mgcv::uniquecombs(values, TRUE)
   count <- settings$max.knots %||% 2000
@@ -45,8 +47,8 @@ plate_knots <- function(values, settings) {
   matrix(distinct, ncol = ncol(values))
 }
 
-# The functions of a basis at points: sums of radial functions around its knots, and polynomials, which mgcv computes
-# from a knot with weight 0.
+# The functions of a basis at points: sums of radial functions around the knots, plus polynomials. To compute the
+# polynomials alone, mgcv gets a single knot with weight 0.
 plate_functions <- function(smooth, values) {
   d <- smooth$dim
   of_knots <- seq_len(nrow(smooth$Xu))
@@ -62,13 +64,14 @@ plate_functions <- function(smooth, values) {
   radial$constant * sums + mgcv::Predict.matrix(polynomials, stats::setNames(as.data.frame(values), smooth$term))
 }
 
-# The order m of the derivatives in the penalty, from the number of polynomials in d variables of a degree below m.
+# The order m of the derivatives in the penalty, from the number of polynomials of degree below m in d variables.
 plate_order <- function(d, polynomials) {
   orders <- 1:100
   orders[[match(polynomials, choose(orders + d - 1, d))]]
 }
 
-# The radial function of thin-plate splines, a constant times r^(2 m - d), and log r in even dimensions; r^2 = q.
+# The radial function of thin-plate splines in r with r^2 = q: a constant times r^(2 m - d), in even dimensions times
+# log r.
 radial_function <- function(d, m) {
   q <- "SqDist(x, y)"
   if (d %% 2 == 0) {

@@ -7,14 +7,15 @@
 #'
 #' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several variables, as in `~
 #'   z + log(w)`, each variable has a separate field. For a field without covariate, add another term to the covariance.
-#' @param covariance the covariance of each field, such as `matern(3/2)`. The parameters describe the coefficient: the
-#'   unit of the variance is the square of the unit of the response divided by the unit of z.
+#' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters describe the varying
+#'   coefficient: the unit of the variance is the square of the unit of the response divided by the unit of z.
 #'
-#' @details The covariance of two observations with covariates z, z' and coordinates u, u' is z z' k(u, u'). `svc(~ z,
-#'   k)` can be added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are given by
-#'   different formulas: z need not be a coordinate. If z is 0 in all observations near a location, the data have no
-#'   information on the coefficient there. If the values of a covariate are far from 0, the data can hardly distinguish
-#'   its coefficient from a field without covariate: centre the covariate.
+#' @details The covariance of two observations with covariates z, z' and coordinates u, u' is z z' k(u, u'), where k is
+#'   the covariance of the field. `svc(~ z, k)` can be added to other terms: `matern(3/2) + svc(~ z) + nugget()`.
+#'   Coordinates and covariates are given by different formulas: z need not be a coordinate. If z is 0 in all
+#'   observations near a location, the data contain no information on the coefficient at this location. If the values of
+#'   a covariate are far from 0, the data can hardly distinguish its coefficient from a field without covariate: centre
+#'   the covariate.
 #'
 #'   All methods and families of [gp()] are available, for one response. [predict()][predict.gp] needs the covariates in
 #'   `newdata`.

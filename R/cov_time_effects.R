@@ -1,5 +1,5 @@
-# Effects of a time index: autoregressive processes and random walks, which are added to the field and have the same
-# value at all places.
+# Effects of a time index: autoregressive processes and random walks. They are added to the field and have the same
+# value at all locations.
 
 #' Effects of time
 #'
@@ -19,11 +19,11 @@
 #'   is 0 at the first time of the observations, so that the intercept of the trend is the level at this time; the
 #'   covariance between the effects t and s units after the first time is v min(t, s).
 #'
-#'   The time need not be one of the coordinates. Predictions at other times, including times after the last one, are
-#'   forecasts with standard errors: forecasts by `ar1()` return to the trend, forecasts by `random_walk()` stay at the
-#'   last level, with a variance that grows by v for each unit of time. With `method = "vecchia"`, only the field is
-#'   approximated, and the effects have a coefficient for each time. `ranef()` returns the predicted effects of all
-#'   times, see [ranef.gp()].
+#'     The time need not be one of the coordinates. Predictions at other times, including times after the last time of
+#'   the observations, are forecasts with standard errors. Forecasts by `ar1()` return to the trend; forecasts by
+#'   `random_walk()` stay at the last level, with a variance that grows by v for each unit of time. With `method =
+#'   "vecchia"`, only the field is approximated, and the effects have a coefficient for each time. `ranef()` returns the
+#'   predicted effects of all times, see [ranef.gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, and for variables that are not numbers,
 #'   dates or times.
@@ -42,8 +42,8 @@
 #' @name time_effects
 NULL
 
-# `process` returns the covariance of the effects at times a and b for variance 1, and `slopes` the derivatives of this
-# covariance with respect to the parameters that follow the variance; p has the parameters of the leaf.
+# `process` returns the covariance of the effects at times a and b for variance 1. `slopes` returns the derivatives of
+# this covariance with respect to the parameters that follow the variance. p contains the parameters of the leaf.
 ar1_kernel <- replace(exponential_kernel, c("label", "process", "slopes"), list(
   "ar1", function(a, b, p) exp(-abs(outer(a, b, `-`)) / p$range),
   function(a, b, p) list(exp(-abs(outer(a, b, `-`)) / p$range) * abs(outer(a, b, `-`)) / p$range^2)
@@ -96,7 +96,7 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# The rows of the root of the covariance at the times of the observations, followed by rows at other times.
+# The rows of the root L of the covariance at the times of the observations; new times follow, with new coefficients.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

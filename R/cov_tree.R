@@ -1,5 +1,5 @@
 # A covariance is a tree: leaves, joined by + and *. Each leaf has a path from the root, such as "1.2" for the second
-# part of the whole. The table of parameters, and all results for each leaf, are identified by this path.
+# part of the covariance "1". The table of parameters and all results for leaves identify leaves by their paths.
 
 # Folds a covariance from the leaves to the root: leaf(leaf, path) returns the result for a leaf, and join(operation,
 # parts) combines the results of parts.
@@ -29,7 +29,7 @@ without_terms <- function(x, drop) {
   if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
 }
 
-# The terms that are not products, named by their paths.
+# The terms that are single leaves and not products, named by their paths.
 added_leaves <- function(x) do.call(c, Filter(function(leaves) length(leaves) == 1, added_terms(x)))
 
 leaf_at <- function(x, path) leaves_of(x)[[path]]
@@ -97,14 +97,15 @@ has_free_variance <- function(leaf, path) {
   !leaf$kernel$by_formula && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
 }
 
-# TRUE if a free variance multiplies the whole covariance; in a product, the other factors then need no variance.
+# TRUE if a free variance multiplies the whole covariance; a factor that is multiplied by such a covariance needs no
+# variance.
 has_own_scale <- function(x) {
   fold_covariance(x, has_free_variance, function(operation, parts) {
     (if (operation == "*") any else all)(unlist(parts))
   })
 }
 
-# A covariance with its scale fixed, at 1 or the user's value. The ratios of the terms of a sum stay free.
+# A covariance whose scale is fixed at 1 or at the user's value. The ratios of the terms of a sum stay free.
 hold_scale <- function(x) {
   if (x$kind == "leaf") {
     x$parameters$variance <- x$parameters$variance %||% 1

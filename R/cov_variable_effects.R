@@ -26,7 +26,8 @@ belonging_to <- function(leaf, e, each = FALSE) {
   leaf
 }
 
-# The formula of an effect without its left side, and the `variable` on the left side; NULL if there is none.
+# The formula of an effect without its left side, and the `variable` on the left side, which is NULL without a left
+# side.
 sides_of_effect <- function(effect) {
   if (!inherits(effect, "formula") || length(effect) < 3) return(list(formula = effect))
   list(formula = effect[-2], variable = effect[[2]])
@@ -36,7 +37,7 @@ is_effect_of_variable <- function(e) {
   is.call(e) && identical(e[[1]], quote(`:`)) && !is.null(effect_behind(e))
 }
 
-# The bar or the smooth that follows the name of a variable.
+# The random effect or the smooth after the name of a variable, as in `zinc:(1 | g)`.
 effect_behind <- function(e) {
   effect <- e[[3]]
   if (is_smooth(effect)) return(effect)
@@ -86,7 +87,7 @@ within_variable <- function(text, leaf, points) {
   code_text("(", text, ") * ", seen[[1]], " * ", seen[[2]])
 }
 
-# The columns of smooths in the trends of variables without the smooth.
+# The names of the trend columns that smooths would add for variables to which these smooths do not belong.
 idle_columns <- function(covariance, columns, variables) {
   leaves <- Filter(is_smooth_leaf, leaves_of(covariance))
   keys <- vapply(leaves, function(leaf) column_key(leaf$sees[[1]]), "")
@@ -96,7 +97,7 @@ idle_columns <- function(covariance, columns, variables) {
   }))
 }
 
-# Removes the columns idle_columns() from the parts of gp_data().
+# Removes the columns that idle_columns() names from the parts of gp_data().
 without_idle_trend <- function(parts, covariance) {
   idle <- idle_columns(covariance, parts$columns, parts$layout$names)
   if (!length(idle)) return(parts)

@@ -2,8 +2,8 @@
 # field and its trend at the nodes. See data_layout.R for layouts, and lik_averages.R for the covariances of such
 # observations.
 #
-# Layout "means": an observation has the weighted sums of the trend and the offset over its nodes, and the centre of its
-# nodes.
+# Layout "means": the trend and the offset of an observation are weighted sums over its nodes, and its coordinates are
+# the centre of its nodes.
 #   nodes     the points `u` and columns `z` of the nodes, in the order of the observations; for each node, the number
 #             `of` of its observation and the `weight`
 #   formulas  the user's formulas
@@ -22,7 +22,7 @@ check_averages <- function(averages, derivatives, family, covariance, transform,
   stop_kernops("input", paste0("{.arg averages} are not available with ", refused[[1]], "."), call = call)
 }
 
-# An error for fits of averages or derivatives, in functions that require values at points; `what` completes the
+# Raises an error for fits of averages or derivatives in functions that require values at points. `what` completes the
 # message.
 refuse_functionals <- function(derivatives, averages, what, call) {
   name <- if (!is.null(derivatives)) "derivatives" else if (!is.null(averages)) "averages"

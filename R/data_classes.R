@@ -1,9 +1,9 @@
-# Classes of variables. New data are converted to the classes of the fitted data: dates and times are both instants, so
-# dates are converted to times and times to dates; durations and quantities are converted to the unit of the fit; for
-# any other difference of classes, an error is raised.
+# Classes of variables. New data are converted to the classes of the fitted data. Dates and times are both instants, so
+# dates are converted to times and times to dates. Durations and quantities are converted to the unit of the fit. Any
+# other difference of classes is an error.
 
-# The kind of a variable; variables of the same kind can be converted to each other's classes. Classes that only add a
-# description to numbers or strings are not separate kinds.
+# The kind of a variable. Variables of the same kind can be converted to each other's classes. A class that only adds a
+# description to numbers or strings does not define a separate kind.
 variable_kind <- function(x) {
   if (inherits(x, c("Date", "POSIXt"))) return("time")
   if (inherits(x, "difftime")) return("duration")
@@ -15,8 +15,8 @@ variable_kind <- function(x) {
   if (is.numeric(x)) "number" else typeof(x)
 }
 
-# x converted to the class and the unit of `fitted`, the variable of the fit. With `exact`, x contains levels: a time
-# within a day does not match a date, and a number may be the label of a factor.
+# Converts x to the class and the unit of `fitted`, the variable of the fit. With `exact`, x contains levels: a time
+# within a day then matches no date, and a number may be the label of a level of a factor.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
   if (is.null(fitted)) return(x)
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
@@ -28,8 +28,8 @@ as_fitted <- function(x, fitted, name, call, exact = FALSE) {
          units = as_fitted_unit(x, fitted, name, call), text = as_fitted_text(x, fitted), x)
 }
 
-# The integer codes of a factor equal those of the fit, because a formula may contain as.integer(g); new levels have the
-# next codes.
+# Converts the integer codes of a factor to the codes of the fit, because a formula may contain as.integer(g); new
+# levels get the next codes.
 as_fitted_text <- function(x, fitted) {
   if (!is.factor(fitted)) return(if (is.factor(x)) as.character(x) else x)
   if (is.factor(x) && identical(levels(x), levels(fitted)) && is.ordered(x) == is.ordered(fitted)) return(x)
@@ -42,7 +42,7 @@ stop_other_class <- function(x, fitted, name, call, hint = NULL) {
                            in {.arg newdata}.", i = hint), call = call)
 }
 
-# The labels of a factor that are equal to the numbers x, if all labels of the factor are numbers.
+# The labels of a factor that are equal to the numbers x; x is unchanged if some labels of the factor are not numbers.
 numbers_as_labels <- function(x, labels) {
   numbers <- suppressWarnings(as.numeric(readable_text(labels)))
   if (anyNA(numbers) || inherits(x, "integer64")) return(x)
@@ -52,7 +52,7 @@ numbers_as_labels <- function(x, labels) {
   replace(label, other, sprintf("%.15g", x[other]))
 }
 
-# A date is converted to midnight in UTC. Times have the time zone of the fit, so that expressions such as format(t,
+# A date is converted to midnight in UTC. Times get the time zone of the fit, so that expressions such as format(t,
 # "%H") have the same values as in the fit.
 as_fitted_time <- function(x, fitted, name, call, exact) {
   to_date <- inherits(fitted, "Date")

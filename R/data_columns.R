@@ -1,5 +1,5 @@
-# The columns of the points other than the coordinates: numbers of groups and levels, covariates, and bases of smooths.
-# Terms of the covariance read these columns: `sees` of a leaf is a list of them.
+# The columns of points other than the coordinates: numbers of groups and levels, covariates, and bases of smooths.
+# Terms of the covariance read these columns: `leaf$sees` is the list of the columns that a leaf reads.
 #
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": values of the
@@ -8,18 +8,18 @@
 #              noise without a field, because points have at least one column
 #   formula    a one-sided formula, evaluated in the data
 #   what       the name of the column in messages
-#   values     of a level: the distinct values in the fit (level_values.R), and `levels`, the labels of these values
-#   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
+#   values     for a level: the distinct values in the fit (level_values.R), and `levels`, the labels of these values
+#   fitted     for other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
-#   variables  of a smooth: its variables as expressions, and their `names`; `factors`, the variables that are numbers
-#              of levels; `by_level`, the level of the factor `by`; `among`, the factor of a random smooth; `label`, its
-#              call, and `title`, its name in results. The column has the values of the variables until the basis is
-#              known
-#   width      the number of columns of the points, if different from 1
+#   variables  for a smooth: its variables as expressions, and their `names`; `factors`, the variables that are numbers
+#              of levels; `by_level`, the level of the factor `by`; `among`, the factor of a random smooth; `label`, the
+#              call of the smooth, and `title`, its name in results. The column has the values of the variables until
+#              the basis is constructed
+#   width      the number of columns of points that this column has, if different from 1
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
-# The column of the argument `group` of gp(): a formula, the name of a variable, or an expression in variables of the
-# data.
+# The column of the argument `group` of gp(). `group` is a formula, the name of a variable, or an expression in
+# variables of the data.
 group_column <- function(group, data, call) {
   value <- within_data(group, data, call)
   if (is.null(value)) return(NULL)
@@ -48,7 +48,7 @@ column_key <- function(column) {
   paste(c(column$kind, column$label %||% deparse1(column$formula[[2]]), column$by_level), collapse = " ")
 }
 
-# The values of columns at the rows of the data, as numbers. A smooth has the values of its variables.
+# The values of columns at the rows of the data, as numbers. For a smooth, these are the values of its variables.
 column_values <- function(columns, data, n, call) {
   do.call(cbind, c(list(matrix(0, n, 0)), lapply(columns, values_of_column, data, n, call)))
 }
@@ -100,7 +100,7 @@ as_covariate <- function(e, data, env) {
   values
 }
 
-# The grouping variables of a factor: a and b for a:b. factor(a) has the levels of a.
+# The grouping variables of a factor: for a:b, these are a and b. factor(a) has the levels of a.
 as_level <- function(e, data, env) {
   called <- if (is.call(e)) deparse1(e[[1]]) else ""
   if (called == ":") return(do.call(c, lapply(as.list(e)[-1], as_level, data, env)))
@@ -112,8 +112,8 @@ as_level <- function(e, data, env) {
   stats::setNames(list(if (length(dim(values))) c(values) else values), deparse1(e))
 }
 
-# Prepares the columns for the used observations, with levels and bases: returns a list of the `columns`, their `values`
-# in the layout of points, and the columns of the `trend` that smooths add.
+# Prepares the columns for the observations that are used, with levels and bases: returns a list of the `columns`, their
+# `values` as columns of points, and the columns of the `trend` that smooths add.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   settled <- with_trees(Map(function(column, k) {
@@ -143,7 +143,7 @@ settle_column <- function(column, values, data, n, call) {
   list(column = column, values = values)
 }
 
-# A column of times with its origin, and the distinct times of the observations with their labels.
+# A column of times with its origin. The column also stores the distinct times of the observations and their labels.
 with_times <- function(column, used, data, n, call) {
   all <- values_of_column(column, data, n, call)
   times <- sort(unique(used))
@@ -152,7 +152,7 @@ with_times <- function(column, used, data, n, call) {
   column
 }
 
-# The columns of new points, and the columns of the trend that smooths add.
+# The columns of new points, and the columns that smooths add to the trend.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
@@ -160,12 +160,12 @@ new_columns <- function(parts, data, n, call) {
   columns_at_points(parts$columns, lapply(parts$columns, values_of_column, data, n, call), n)
 }
 
-# The columns of n points, and the columns of the trend, computed from the values of each element of `columns`.
+# The columns of n points, and the columns that smooths add to the trend, from one element of `values` for each column.
 columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
     if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
   }, columns, values))
-  # if there are no rows, NULL would be taken for a column
+  # if there are no rows, cbind() would treat NULL as a column
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
   }
@@ -178,19 +178,20 @@ split_widths <- function(widths) {
   Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
-# The positions of columns among the columns of points that follow the coordinates; the names are the keys of the
-# columns.
+# The positions of columns among the columns of points that follow the coordinates. The result is named by the keys of
+# the columns.
 column_places <- function(columns) {
   stats::setNames(split_widths(vapply(columns, function(column) column$width %||% 1L, 1L)),
                   vapply(columns, column_key, ""))
 }
 
-# The covariance for points with d coordinates followed by `columns`; `group`: TRUE if the first column is the group.
+# The covariance for points with d coordinates followed by `columns`. `group` is TRUE if the first of the columns is the
+# group.
 placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   places <- column_places(columns)
   change_leaves(covariance, function(leaf, path) {
-    leaf$positions <- leaf$group <- NULL # set by an earlier fit
+    leaf$positions <- leaf$group <- NULL # values set by an earlier fit
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
@@ -210,15 +211,15 @@ placed <- function(covariance, d, columns, group, call) {
 # TRUE for a leaf whose last column has numbers of levels.
 has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
-# The last column of a fit that a leaf reads, such as its levels; for the basis of a smooth, use the first column that
-# the leaf reads.
+# The column of a fit that corresponds to a column that a leaf reads. The default is the last column, such as the
+# levels; for the basis of a smooth, pass the first column that the leaf reads.
 settled_column <- function(leaf, object, column = leaf$sees[[length(leaf$sees)]]) {
   columns <- object$parts$columns
   columns[[match(column_key(column), vapply(columns, column_key, ""))]]
 }
 settled_basis <- function(leaf, object) settled_column(leaf, object, leaf$sees[[1]])
 
-# Fits of several variables have no groups.
+# Stops for fits of several variables, which have no groups.
 check_grouped <- function(covariance, call) {
   if (is_lmc(covariance)) stop_kernops("input", "{.arg group} requires a single response.", call = call)
 }
@@ -226,15 +227,15 @@ check_grouped <- function(covariance, call) {
 # The centred coordinates of the points, followed by their other columns.
 points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 
-# The columns whose values must be equal for two observations to be correlated by a term of the covariance; NULL if a
-# term correlates all observations.
+# The columns that link observations: a term of the covariance correlates two observations only if the values of one of
+# these columns are equal. NULL if a term correlates all observations.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
   by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))
   if (all(lengths(by) > 0)) unlist(by)
 }
 
-# The number of the block of each observation: no term of the covariance connects observations of different blocks.
+# The number of the block of each observation. Observations of different blocks are uncorrelated.
 separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))

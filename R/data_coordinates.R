@@ -85,8 +85,8 @@ check_coordinate <- function(value, name, call) {
   stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
 }
 
-# A formula of coordinates that can be evaluated for new data: scale(x) uses the mean and the standard deviation of x in
-# the fit.
+# A formula of coordinates that can be evaluated for new data. For example, scale(x) uses the mean and the standard
+# deviation of x in the fit.
 lasting_coordinates <- function(coords, data) {
   if (!inherits(coords, "formula")) return(coords)
   terms <- stats::terms(coords)

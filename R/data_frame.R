@@ -1,8 +1,8 @@
 # Converts the user's arguments to numerical data: response, trend, coordinates, noise.
 
-# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (the columns of data_columns.R), offset,
-# noise, weights, and a description that is used to convert new data in the same way. `arguments` is a list of weights,
-# noise, subset and na.action.
+# gp_data() converts a result of spatial_parts() to a list of y, x (trend), u (coordinates), z (the columns of
+# data_columns.R), offset, noise, weights, and a description by which new data are converted in the same way.
+# `arguments` is a list of weights, noise, subset and na.action.
 gp_data <- function(formula, source, coords, arguments, family, several, columns, placed, call) {
   check_model_formula(formula, call)
   used <- lapply(c(list(formula, if (inherits(coords, "formula")) coords), lapply(columns, `[[`, "formula")), all.vars)
@@ -21,7 +21,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
   rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
-  # row names are removed, because names of many rows would take longer than all other steps of this function
+  # row names are removed, because the names of many rows would take longer than all other steps of this function
   x <- unname_rows(trend_matrix(terms, frame, call))
   if (!several) columns <- without_repeated_trend(columns, x)
   response <- response_values(frame, formula, family, several, rows, call)
@@ -46,7 +46,7 @@ check_model_formula <- function(formula, call) {
                                                           converts strings."), call = call)
 }
 
-# The response of a frame as numbers; the observations of a family also have weights.
+# The response of a model frame as numbers. For a family, the result also contains the weights of the observations.
 response_values <- function(frame, formula, family, several, rows, call) {
   y <- frame[[attr(attr(frame, "terms"), "response")]]
   if (several) return(list(y = response_columns(y, formula[[2]], call)))
@@ -65,7 +65,7 @@ data_description <- function(terms, coords, source, n, env, call) {
        crs = if (of_source) source$crs, kind = if (of_source) source$kind)
 }
 
-# The columns of the trend, or of a predictor.
+# The model matrix of the trend, or of the linear predictor that `what` names.
 trend_matrix <- function(terms, frame, call, what = "trend") {
   if (!nrow(frame)) stop_kernops("input", "There are no observations without missing values.", call = call)
   for (name in setdiff(names(attr(terms, "dataClasses")), names(frame)[attr(terms, "response")])) {
@@ -100,7 +100,7 @@ plain_response <- function(y, call) {
   as.vector(y)
 }
 
-# The value of an argument that may name variables of the data, as the argument `weights` of lm().
+# The value of an argument that may refer to variables of the data, like the argument `weights` of lm().
 within_data <- function(quosure, values, call) {
   check_distinct_names(all.vars(rlang::quo_get_expr(quosure)), values, "data", call)
   mask <- if (is.list(values)) as.list(values)[!duplicated(names(values))]
@@ -114,7 +114,7 @@ noise_values <- function(noise, values, call) {
   within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), values, call)
 }
 
-# Stops for integer64, whose bits would be read as doubles.
+# Stops for columns of class integer64, because R would read their bits as doubles.
 refuse_integer64 <- function(columns, call) {
   odd <- names(columns)[vapply(columns, inherits, NA, "integer64")]
   if (!length(odd)) return(invisible())
@@ -179,7 +179,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, rows 
   )
 }
 
-# An error if a variable of the formula is a covariance.
+# Stops if a variable of the formula is a covariance.
 refuse_covariance <- function(formula, data, call) {
   for (variable in as.list(attr(stats::terms(formula, data = data), "variables"))[-1]) {
     value <- tryCatch(eval(variable, data, environment(formula)), error = function(e) NULL)
@@ -190,7 +190,7 @@ refuse_covariance <- function(formula, data, call) {
   }
 }
 
-# An error if a variable of the formula is neither in the data nor in the environment of the formula.
+# Stops if a variable of the formula is neither in the data nor in the environment of the formula.
 refuse_unknown <- function(formula, data, call) {
   is_known <- function(name) name %in% c(".", names(data)) || exists(name, envir = environment(formula))
   unknown <- Filter(Negate(is_known), all.vars(formula))
@@ -202,7 +202,7 @@ refuse_unknown <- function(formula, data, call) {
   ))
 }
 
-# Applies na.action to incomplete data only, because the usual actions also copy complete data.
+# Applies na.action to incomplete data only, because most functions for na.action also copy complete data.
 if_incomplete <- function(na.action, call, several = FALSE) {
   if (is.null(na.action)) return(NULL)
   act <- tryCatch(match.fun(na.action), error = function(e) {
@@ -231,7 +231,7 @@ check_gp_values <- function(parts, call) {
   check_magnitudes(parts, call)
 }
 
-# TRUE if all entries are finite. If the sum is finite, all terms are finite, and computing the sum needs no memory.
+# TRUE if all entries are finite. A finite sum implies that all terms are finite, and computing the sum needs no memory.
 all_finite <- function(x) is.double(x) && is.finite(sum(x)) || all(is.finite(x))
 
 need_package <- function(name, why, call = caller_env()) {

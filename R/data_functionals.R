@@ -1,10 +1,10 @@
-# Observations of derivatives: a row of the data has the value of the response and the derivatives of the response with
-# respect to some coordinates. See data_layout.R for layouts, and cov_derivatives.R for the covariances of such
-# observations.
+# Observations of derivatives: a row of the data contains the value of the response and the derivatives of the response
+# with respect to some coordinates. See data_layout.R for layouts, and cov_derivatives.R for the covariances of values
+# and derivatives.
 #
 # Layout "functionals": first the values of all rows, then the observed derivatives:
 #   coordinates  the names of the coordinates
-#   row          of each observation
+#   row          for each observation, the number of its row
 #   coordinate   for each observation, the number of the coordinate of the derivative; 0 for a value
 #   formulas     the user's formulas
 
@@ -30,7 +30,7 @@ refuse_with_functionals <- function(name, family, covariance, transform, method,
   }
 }
 
-# The parts of gp_data() with the derivatives as further observations. `noise` is their variance.
+# Adds the derivatives as observations to the parts of gp_data(). `noise` is the noise variance of the derivatives.
 with_derivatives <- function(parts, derivatives, noise, source, call) {
   n <- length(parts$y)
   d <- ncol(parts$u)
@@ -68,11 +68,11 @@ with_derivatives <- function(parts, derivatives, noise, source, call) {
   for (name in c("y", "offset", "noise")) parts[[name]] <- c(parts[[name]], joined(name))
   for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
   parts$rows <- parts$rows[row]
-  parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # an infinite weight: derivatives have no nugget
+  parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # the infinite weight removes the nugget of derivatives
   parts
 }
 
-# Warns about derivatives in rows of the data that are not among the `rows` of observations.
+# Warns about derivatives in rows of the data that are not among `rows`, the rows with observations.
 warn_unused_derivatives <- function(y, rows, label) {
   unused <- length(setdiff(which(is.finite(y)), rows))
   if (!unused) return(invisible())
@@ -94,7 +94,7 @@ check_derivable_coordinates <- function(coords, call) {
   check_plain_coordinates(coords, "The coordinates must be plain variables for derivatives", call)
 }
 
-# The derivative with respect to the coordinate `name` of the trend and the offset at n rows of the data.
+# The derivative of the trend and the offset with respect to the coordinate `name`, at n rows of the data.
 trend_derivative <- function(parts, data, name, n, call) {
   terms <- stats::delete.response(parts$terms)
   columns <- colnames((parts$whole %||% parts)$x)
@@ -110,10 +110,11 @@ trend_derivative <- function(parts, data, name, n, call) {
   none
 }
 
-# Central differences of sixth order, for steps of size 1.
+# The nodes and weights of the central difference of sixth order, for steps of size 1.
 sixth_order <- list(shifts = c(-3, -2, -1, 1, 2, 3), weights = c(-1, 9, -45, 45, -9, 1) / 60)
 
-# The central difference of sixth order of each element of the list at(shift), exact for polynomials up to degree 6.
+# The central differences of sixth order of the elements of the list at(shift); they are exact for polynomials up to
+# degree 6.
 central_slope <- function(at, step) {
   near <- lapply(step * sixth_order$shifts, at)
   weights <- sixth_order$weights / step
@@ -122,8 +123,8 @@ central_slope <- function(at, step) {
   }, near, weights)))
 }
 
-# Adds to points the columns that mark values of the field or derivatives with respect to the coordinates with the given
-# numbers.
+# Adds to points the columns that mark each point as a value of the field or as a derivative. `coordinate` contains the
+# numbers of the coordinates of the derivatives, and 0 for values.
 as_functionals <- function(layout, u, coordinate = NULL) {
   d <- length(layout$coordinates)
   unname(cbind(u, functional_columns(nrow(u), d, 1 * outer(coordinate %||% numeric(nrow(u)), seq_len(d), `==`))))

@@ -1,16 +1,17 @@
-# The layout of observations: how rows of the data are converted to observations, and results of observations to rows.
+# The layout of observations: how rows of the data become observations, and how results of observations become rows.
 #
 #   single       an observation is a row
-#   several      an observation is a value of one of several variables, in the order of the variables. The layout has
-#                the `variables`; for each observation the number of its `variable` and of its `row`; the number of
-#                columns of points `beside` the coordinates; and the names of `idle` columns, which the trend does not
-#                have
+#   several      an observation is a value of one of several variables; observations are sorted by variable. The layout
+#                has the `variables`; for each observation the number of its `variable` and of its `row`; the number of
+#                columns of points `beside` the coordinates; and the names of `idle` columns, which are removed from the
+#                trend
 #   functionals  an observation is a value of the field, or a derivative: see data_functionals.R
 #   averages     an observation is a weighted sum of the field over points: see data_averages.R
 #
-# The verbs of a layout:
-#   expand(layout, points)                 new points, one for each row, as points of each variable in turn
-#   collapse(layout, table, ...)           a table of expanded points as a table of rows, with columns for each variable
+# The generic functions of a layout:
+#   expand(layout, points)                 repeats new points, one for each row, for each variable
+#   collapse(layout, table, ...)           converts a table of expanded points to a table of rows, with columns for each
+#                                           variable
 #   observation_sites(layout, u, parts)    the points of observations with coordinates u, with the columns that the
 #                                           formula of a covariance reads
 #   new_sites(layout, u, z, variable)      new points, with the columns that the formula reads
@@ -42,9 +43,9 @@ mean_columns.layout_single <- function(layout, n) matrix(1, n, 1)
 keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels
 
-# The columns of points of several variables. After the coordinates in space come the number of the variable, from 0,
-# and two columns for the noise, which observations of one row share: the number of the row, and the standard deviation
-# in units of the nugget, which is 0 at points that are not observations. The columns `z` of effects come last.
+# The columns of points of several variables. After the coordinates in space come the number of the variable, counted
+# from 0, and two columns for the noise, which observations of one row share: the number of the row, and the standard
+# deviation in units of the nugget, which is 0 at points without an observation. The columns `z` of effects come last.
 at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
   unname(cbind(u, variable - 1, row, scale, z))
 }
@@ -76,8 +77,8 @@ expand.layout_several <- function(layout, points) {
   points
 }
 
-# `prefixed`: TRUE if the names of columns begin with the names of the variables; FALSE if the columns have the names of
-# the variables.
+# `prefixed`: TRUE if the names of columns are prefixed with the names of the variables; FALSE if the names of columns
+# are the names of the variables.
 collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
   do.call(cbind, lapply(seq_along(layout$names), function(k) {
     part <- table[variable == k, , drop = FALSE]
@@ -104,7 +105,7 @@ observation_labels.layout_several <- function(layout, labels) {
   paste(labels[layout$row], layout$names[layout$variable], sep = ":")
 }
 
-# Splits the parts of gp_data() with a matrix y, one row for each row of the data, into parts with a row for each value
+# Splits the parts of gp_data(). The matrix y has one row for each row of the data; the result has a row for each value
 # of y.
 by_variable <- function(parts, call) {
   seen <- which(!is.na(parts$y), arr.ind = TRUE)
@@ -122,7 +123,7 @@ by_variable <- function(parts, call) {
   parts
 }
 
-# The trend with a separate block of columns for each variable.
+# The matrix of the trend with a separate block of columns for each variable.
 trend_of_each <- function(x, variable, names) {
   all <- do.call(cbind, lapply(seq_along(names), function(k) x * (variable == k)))
   colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")

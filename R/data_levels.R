@@ -1,9 +1,9 @@
-# Levels are matched by value: the values of grouping variables are compared as numbers, instants, strings, ..., never
-# as printed text. The levels of a factor a:b are pairs of values of a and b, so `values` are lists of vectors, one for
-# a and one for b.
+# Levels are matched by value: the values of grouping variables are compared as numbers, instants or strings, never as
+# printed text. The levels of a factor a:b are pairs of values of a and b. Therefore `values` are lists of vectors, such
+# as one vector for a and one for b.
 
-# The numbers of the levels of `values` among the `known` levels, which are distinct. New levels receive the following
-# numbers, and missing values receive NA.
+# The numbers of the levels of `values` among the `known` levels, which are distinct. New levels get the next numbers,
+# and missing values get NA.
 match_levels <- function(values, known = lapply(values, `[`, 0)) {
   here <- Reduce(`&`, lapply(values, function(x) !is.na(x)))
   keys <- Map(function(x, k) first_numbers(joint_keys(k, x[here])), values, known)
@@ -19,7 +19,7 @@ distinct_levels <- function(values) {
   list(values = lapply(values, function(x) x[first[sorted]]), of = match(of, sorted))
 }
 
-# Numbers with the order of the values. Only distinct strings are sorted, because R sorts strings slowly.
+# Numbers that sort like the values. Only distinct strings are sorted, because R sorts strings slowly.
 level_rank <- function(x) {
   if (is.factor(x)) return(as.integer(x))
   if (!is.character(x)) return(xtfrm(x))
@@ -27,7 +27,8 @@ level_rank <- function(x) {
   match(x, distinct[order(readable_text(distinct))])
 }
 
-# Replaces values that are close to a known value by the known value, because conversions of units have rounding errors.
+# Replaces values that are close to a known value by this known value, because conversions of units have rounding
+# errors.
 snapped <- function(x, known) {
   if (!variable_kind(known) %in% c("duration", "units")) return(x)
   near <- match(signif(as.numeric(x), 14), signif(as.numeric(known), 14))

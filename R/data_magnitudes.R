@@ -1,12 +1,12 @@
-# Numbers near the limits of double precision: checks for magnitudes that cannot be used, and centring before digits are
-# lost.
+# Numbers near the limits of double precision: the functions stop for magnitudes that cannot be used, and centre numbers
+# before digits are lost.
 
-# Variances are squares of the response, and second derivatives are squares of variances: beyond these magnitudes,
+# Computations square the response (variances) and square variances (second derivatives). Beyond these limits, the
 # squares would overflow, or underflow to zero without a warning.
 magnitude_limits <- c(1e-60, 1e60)
 
-# Stops if the largest entry of a column of parts is out of range. Noise has the unit of squared responses, so its root
-# must be in range; weights must be in range themselves.
+# Stops if the largest entry of a column of parts is out of range. Noise variances have the unit of squared responses,
+# so the square roots of the noise variances must be in range; weights are compared with the limits directly.
 check_magnitudes <- function(parts, call) {
   columns <- list(
     `the response` = parts$y, `the offset` = parts$offset, `the weights` = t(column_ranges(parts$weights)),
@@ -28,9 +28,9 @@ check_magnitude <- function(values, name, call) {
                           i = "Use another unit."), call = call)
 }
 
-# Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit.
-# Within a fit, parameters are in this unit. Only lengths can be scaled with the unit; if a parameter depends on
-# coordinates in another way, no unit is used.
+# Coordinates beyond these magnitudes are divided by a power of two, the `unit` attribute of their centre. This division
+# changes no digit. Within a fit, lengths among the parameters are in this unit. Coordinates are not scaled if a
+# parameter depends on the coordinates in a way other than as a length.
 with_unit <- function(center, u, model, call) {
   ranges <- column_ranges(u)
   size <- pmax(abs(ranges[1, ] - center), abs(ranges[2, ] - center))
@@ -59,18 +59,18 @@ in_unit <- function(model, center) {
 # Parameters in the units of the data.
 in_data_units <- function(model, theta) if (is.null(model$unit)) theta else theta * model$unit
 
-# Sizes of blocks, in the unit of a fit.
+# Converts sizes of blocks to the unit of the coordinates of a fit.
 in_blocks_unit <- function(block, object) if (is.numeric(block)) block / unit_of(object$center) else block
 
-# Stops if new points are beyond the limits for coordinates, in the unit of the coordinates.
+# Stops if new points, in the unit of the coordinates of the fit, are beyond the limits.
 check_far_points <- function(u, call) {
   if (max(abs(u), 0) <= magnitude_limits[[2]]) return(invisible())
   stop_kernops("input", c("New points must be nearer than 1e60 units to those of the fit.",
                           i = "Their coordinates must be in the unit of the fit."), call = call)
 }
 
-# Subtracts from the response a constant that would hide its variation, such as 1e12 with a variation of 1, if the trend
-# has a constant: returns a list of y and of `beta`, the coefficients of this constant.
+# Subtracts a large constant from the response if the trend has a constant, because the constant, such as 1e12, would
+# hide a variation of size 1. Returns a list of y and of `beta`, the coefficients of this constant in the trend.
 without_level <- function(data) {
   y <- data$y
   level <- y[[1]]

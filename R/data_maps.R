@@ -1,4 +1,5 @@
-# Maps of packages terra and stars are read as tables of cells, in the order of the dimensions of the map.
+# Maps of packages terra and stars are read as tables with a row for each cell, in the order of the dimensions of the
+# map.
 
 spatial_parts.SpatRaster <- function(data) {
   u <- terra::xyFromCell(data, seq_len(terra::ncell(data)))
@@ -10,7 +11,7 @@ spatial_parts.SpatRaster <- function(data) {
 }
 
 # The coordinates are the values of the dimensions x and y, which may have any positions among the dimensions. The
-# values of any other dimension, such as time, are a variable.
+# values of another dimension, such as time, become a variable.
 spatial_parts.stars <- function(data) {
   need_package("stars", "data of class stars")
   data <- stars::st_as_stars(data)  # reads the data of a proxy
@@ -25,8 +26,8 @@ spatial_parts.stars <- function(data) {
 
 raster_axes <- function(map) attr(stars::st_dimensions(map), "raster")$dimensions
 
-# The values of the dimensions in each cell, as a data frame. Package stars orders x and y of rotated and curvilinear
-# grids as x, y, whatever the order of the dimensions.
+# The values of the dimensions in each cell, as a data frame. For rotated and curvilinear grids, package stars returns
+# the cells in the order x, y, even if the map has another order of dimensions.
 map_cells <- function(map) {
   axes <- raster_axes(map)
   order <- order_x_y(map)
@@ -45,7 +46,8 @@ order_x_y <- function(map) {
   match(c(raster_axes(map), setdiff(names, raster_axes(map))), names)
 }
 
-# Returns f(map), such as random draws; the result does not depend on the order of the dimensions of a stars map.
+# Returns f(map), such as random draws, in such a way that the result does not depend on the order of the dimensions of
+# a stars map.
 in_order_x_y <- function(map, f) {
   if (!inherits(map, "stars")) return(f(map))
   need_package("stars", "data of class stars")

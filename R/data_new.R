@@ -1,7 +1,7 @@
 # New points for a fit: their coordinates, trend and offset, from variables with the same names and types as in the fit.
 
-# The centred coordinates, the trend and the offset of complete rows; `complete` is TRUE for these rows. With `weights`,
-# the trend and the offset are those of weighted sums of the rows.
+# The centred coordinates, the trend and the offset of complete rows; `complete` is TRUE for complete rows. With
+# `weights`, the trend and the offset of weighted sums of the rows.
 new_points <- function(object, newdata, coords, block = NULL, weights = NULL, call = caller_env()) {
   points <- rows_as_points(object, newdata, coords, block, call)
   if (!is.null(weights)) points <- with_sums(points, weights, call)
@@ -25,7 +25,7 @@ rows_as_points <- function(object, newdata, coords, block, call) {
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
-  # the nodes in polygons have no variables other than the coordinates of sf
+  # the nodes in polygons have only the coordinates of sf and no other variables
   rule <- "Means over polygons require a fit whose coordinates are plain variables"
   if (!is.null(areas)) check_plain_coordinates(object$parts$coords, rule, call, advice = NULL)
   points <- points_of_source(object, source, coords, call)
@@ -45,7 +45,7 @@ points_of_source <- function(object, source, coords, call) {
   d <- object$model$d
   used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
   check_distinct_names(names(used), source$data, "newdata", call)
-  original <- source$data # levels are matched with the original data, a stricter test
+  original <- source$data # levels are matched with the original data, which is stricter
   source$data <- as_fitted_variables(source$data, parts$classes, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {
@@ -103,7 +103,7 @@ check_plain_coordinates <- function(coords, rule, call,
                                   {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}."), advice), call = call)
 }
 
-# A vector is one point, or several points with one coordinate.
+# A vector is one point or, if the fit has one coordinate, several points.
 one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) else t(x)
 
 differ_in_crs <- function(a, b) !(is.null(a) || is.null(b) || is.na(a) || is.na(b) || a == b)
@@ -116,9 +116,9 @@ check_same_crs <- function(fitted, new, call) {
                                          {.fn stars::st_warp} convert maps."), call = call)
 }
 
-# Computes the coordinates of new points. If the fit computed coordinates by a formula, the variables of newdata are
-# used in this formula. If newdata has points but not these variables, the points are used, provided that the formula
-# used the coordinates unchanged and the data of the fit had no points.
+# Computes the coordinates of new points. If the fit computed its coordinates by a formula, the formula is evaluated
+# with the variables of newdata. If newdata has points but lacks these variables, the points are used, provided that the
+# formula used the coordinates unchanged and that the data of the fit had no points.
 new_coordinates <- function(object, coords, source, call) {
   fitted <- object$parts$coords
   if (object$model$d == 0) return(matrix(0, NROW(source$data), 0))
@@ -140,7 +140,8 @@ new_coordinates <- function(object, coords, source, call) {
   if (ncol(u) == length(names) && setequal(colnames(u), names)) u[, names, drop = FALSE] else u
 }
 
-# Coordinates from a data frame whose columns have the names of the coordinates of a fit by a matrix or by points.
+# Coordinates from the columns of a data frame, by name, if the coordinates of the fit were a matrix or points with
+# names.
 coordinates_by_name <- function(object, data, call) {
   names <- colnames(object$parts$u)
   if (isTRUE(object$parts$named) && all(names %in% names(data))) {
@@ -155,8 +156,8 @@ coordinates_by_name <- function(object, data, call) {
   ), call = call)
 }
 
-# The columns of the trend at new data, NULL if the trend has no variables, and the offset. Values of expressions, such
-# as the difference of two times, are also converted to the unit that they had in the fit.
+# The columns of the trend at new data, or NULL if newdata has no rows, and the offset. Values of expressions, such as
+# the difference of two times, are also converted to the unit that they had in the fit.
 new_trend <- function(parts, terms, data, call, what = parts$what %||% "trend") {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))

@@ -1,4 +1,4 @@
-# Charts, which map polygons to a plane. A chart has the functions
+# Charts, which map polygons to a plane. A chart is a list of the functions
 #   to_plane(ring)   a ring of vertices as points in the plane, which are dense enough to be joined by straight lines
 #   from_plane(u)    the coordinates of points in the plane, a matrix
 #   density(u)       the area on the ground divided by the area in the plane, up to a constant factor
@@ -8,8 +8,8 @@ plane_chart <- function(polygons) list(to_plane = identity, from_plane = identit
 # A chart in which edges are straight in longitude and latitude, as in sf without s2.
 degrees_chart <- function(polygons) replace(plane_chart(), "density", list(function(u) cos(u[, 2] * pi / 180)))
 
-# The azimuthal equal-area projection of Lambert around the middle of the edges, which are parts of great circles. The
-# longitudes of points are near the longitudes of the vertices, which may exceed 180 degrees.
+# Lambert's azimuthal equal-area projection, centred at the middle of the edges, which are parts of great circles.
+# from_plane() returns longitudes near the longitudes of the vertices, which may exceed 180 degrees.
 sphere_chart <- function(polygons) {
   rings <- unlist(polygons, FALSE)
   centre <- middle_of_edges(lapply(rings, unit_vectors))
@@ -51,7 +51,7 @@ tangent_axes <- function(p) {
   rbind(east, cross_product(p, east))
 }
 
-# The direction of the mean of all edges; if the edges surround the sphere, the direction of the area vector.
+# The direction of the mean of all edges. If the edges surround the sphere, the direction of the area vector.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))
@@ -62,8 +62,8 @@ middle_of_edges <- function(rings) {
   unit_length(t(middle))
 }
 
-# Points on the great circles through the vertices, at most a degree apart; NA between antipodes, where the great circle
-# is not unique.
+# Points on the great circles through the vertices, at most one degree apart. NA between antipodes, because the great
+# circle through antipodes is not unique.
 great_circles <- function(p) {
   n <- nrow(p)
   gap <- sqrt(rowSums((p[-1, , drop = FALSE] - p[-n, , drop = FALSE])^2))

@@ -1,6 +1,6 @@
 # Polygons cut by the lines of a grid. Areas and centroids of the pieces are sums over the edges of the polygon (Green's
-# theorem), and interior cells without an edge are whole squares, so the time depends on the numbers of edges and pieces
-# only.
+# theorem), and interior cells that no edge crosses are whole squares. Therefore the time depends only on the numbers of
+# edges and pieces.
 
 # About `n` pieces of a polygon, as a list of a matrix `centre` and a vector `area`. `parts` is a list of parts, which
 # are lists of rings.
@@ -19,9 +19,9 @@ polygon_pieces <- function(parts, n, rounds = 8) {
 }
 
 # The step h of a grid with about `n` pieces, between the steps of a coarser and a finer grid that were already tried.
-# If all previous grids were too coarse, h is the solution of n = area / h^2 + edge / h, where `edge` is the length that
-# explains the number of pieces of the last grid; for the first grid, `edge` is twice the length of the rings, an upper
-# bound.
+# If all previous grids were too coarse, h is the solution of n = area / h^2 + edge / h. In this equation, `edge` is the
+# length that explains the number of pieces of the last grid; for the first grid, `edge` is twice the length of the
+# rings, an upper bound.
 next_step <- function(shape, n, tried) {
   coarse <- tried[tried$count < n, ]
   fine <- tried[tried$count > n, ]
@@ -34,8 +34,8 @@ next_step <- function(shape, n, tried) {
   (edge + sqrt(edge^2 + 4 * n * shape$area)) / (2 * n)
 }
 
-# `edges` from (x0, y0) to (x1, y1) relative to the `corner` of the bounding box, whose size is width and height. The
-# interior is on the left of each edge.
+# A list with the `edges`, rows (x0, y0, x1, y1) relative to the `corner` of the bounding box, and the width and height
+# of the box. The interior of the polygon is on the left of each edge.
 polygon_edges <- function(parts) {
   rings <- unlist(parts, FALSE)
   inner <- unlist(lapply(parts, function(rings) seq_along(rings) > 1))
@@ -55,8 +55,8 @@ directed_edges <- function(ring, inner) {
 # The signed areas of the triangles between each edge and the origin.
 enclosed <- function(edges) (edges[, 1] * edges[, 4] - edges[, 3] * edges[, 2]) / 2
 
-# The pieces in the cells of a grid with sides of about `step` that divide the bounding box, without splinters of less
-# than a millionth of the mean area.
+# The pieces in the cells of a grid that divides the bounding box, with cells of side about `step`. Splinters of less
+# than a millionth of the mean area are dropped.
 cut_by_grid <- function(shape, step) {
   cells <- pmax(1, round(shape$size / step))
   side <- ifelse(shape$size > 0, shape$size / cells, 1)
@@ -90,8 +90,8 @@ cut_at_lines <- function(edges) {
 }
 
 # One row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the
-# piece, where x and y are relative to the corner of the cell. Each integral is the sum over edges of a function of x,
-# integrated along y: edges in the cell contribute with their x, and edges in cells further right contribute with x = 1.
+# piece, where x and y are relative to the corner of the cell. Each integral is a sum over edges of a function of x,
+# integrated along y. Edges in the cell contribute with their x, and edges in cells further right contribute with x = 1.
 cell_pieces <- function(edges, cells) {
   column <- pmin(floor((edges[, 1] + edges[, 3]) / 2), cells[[1]] - 1)
   row <- pmin(floor((edges[, 2] + edges[, 4]) / 2), cells[[2]] - 1)
@@ -104,7 +104,7 @@ cell_pieces <- function(edges, cells) {
   first <- which(!duplicated(cell))
   column <- column[first]
   row <- row[first]
-  # the heights in a row add up to 0, so nothing lies to the right of the last cell of the row
+  # the heights in a row add up to 0, so no edge lies to the right of the last cell of the row
   height <- cumsum(sums[, "height"])
   right <- height - sums[, "height"]
   moment <- cumsum(sums[, "moment"]) - sums[, "moment"]

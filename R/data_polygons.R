@@ -1,5 +1,6 @@
-# Nodes for integrals over polygons: data_polygon_pieces.R cuts each polygon into pieces of similar size; the nodes are
-# the centroids of the pieces, the weights are their areas. This rule is exact for linear functions on any polygon.
+# Nodes for integrals over polygons. data_polygon_pieces.R cuts each polygon into pieces of similar size; the nodes are
+# the centroids of the pieces, and the weights are the areas of the pieces. This quadrature rule is exact for linear
+# functions on any polygon.
 
 is_area <- function(x) {
   if (inherits(x, "SpatVector")) return(terra::geomtype(x) == "polygons")
@@ -12,11 +13,11 @@ has_area <- function(shapes) sf::st_dimension(shapes) %in% 2 | geometry_types(sh
 
 geometry_types <- function(shapes) as.character(sf::st_geometry_type(shapes))
 
-# About `n` nodes of each polygon. A list of
+# About `n` nodes of each polygon. area_points() returns a list of
 #   u, weight  for each polygon, a matrix of nodes and a vector of weights whose sum is 1; an empty polygon has one node
 #              with NA
 #   centre     a matrix of the centroids
-# If sf computes on the sphere, edges are great circles, and the pieces are cut in an equal-area projection.
+# If sf computes on the sphere, edges are great circles, and the polygons are cut in an equal-area projection.
 area_points <- function(x, n, call = caller_env()) {
   need_package("sf", "newdata with polygons", call)
   n <- n %||% 400
@@ -66,8 +67,8 @@ polygons_of <- function(shape) {
   lapply(Filter(length, polygons), lapply, function(ring) unname(ring[, 1:2, drop = FALSE]))
 }
 
-# Checks that polygons in the plane do not overlap themselves, and that holes are inside; other polygons are converted
-# by sf::st_make_valid().
+# Makes polygons in the plane valid: a polygon must not overlap itself, and its holes must be inside. Invalid polygons
+# are converted by sf::st_make_valid().
 valid_polygons <- function(polygons) {
   shapes <- sf::st_sfc(lapply(polygons, sf::st_multipolygon))
   bad <- !sf::st_is_valid(shapes) %in% TRUE

@@ -1,8 +1,9 @@
-# Smooths in the linear predictor of a parameter, such as ~ z + s(x, y), are additional columns of the model matrix of
-# the predictor (data_predictors.R). In the basis of each smooth, functions without a penalty come first, then functions
-# whose coefficients are independent normal variables with an estimated variance (gp_noise_field.R).
+# Smooths in the linear predictor of a parameter, such as ~ z + s(x, y), add columns to the model matrix of the
+# predictor (data_predictors.R). In the basis of each smooth, functions without a penalty come first. The coefficients
+# of the functions that follow are independent normal variables with an estimated variance (gp_noise_field.R).
 
-# Adds smooths, which are columns without a basis, to the column of a predictor; `fixed` is the formula without smooths.
+# Adds smooths to the column of a predictor; their bases are not yet constructed. `fixed` is the formula without
+# smooths.
 with_predictor_smooths <- function(column, data, call) {
   parts <- split_effects(column$formula[[2]])
   if (!length(parts$effects) || !is.null(column$smooths)) return(column)

@@ -1,5 +1,5 @@
 # Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), in the
-# form of a model matrix. Before the columns of a fit are settled, the value of the column is the number of the row of
+# form of a model matrix. Until settled_predictor() constructs this matrix, the column contains the number of the row of
 # the data.
 
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
@@ -37,7 +37,8 @@ predictor_frame <- function(column, data, n, call, rows = seq_len(n)) {
   frame
 }
 
-# Settles the column for the rows of the used observations, and returns the column and its values at these rows.
+# Constructs the model matrix for the rows of the observations that are used. Returns the column and its values at these
+# rows.
 settled_predictor <- function(column, rows, data, n, call) {
   column <- with_predictor_smooths(column, data, call)
   smooths <- settled_predictor_smooths(column, rows, data, n, call)

@@ -1,9 +1,9 @@
 # Many responses at the same points, from the arguments of gp().
 #
-# A list of
+# many_responses() returns a list of
 #   kind       "independent" or "common"
 #   values     the responses: a matrix, or a sparse matrix of package Matrix
-#   by_row     TRUE if each response is a row, as in an assay
+#   by_row     TRUE if the rows of `values` are the responses, as in an assay
 #   names, n   the names of the responses, and the number of points
 #   formula, data  the arguments of gp(), with zeros in place of the responses
 #   written    the formula as the user wrote it
@@ -87,14 +87,14 @@ check_responses <- function(values, call) {
                          {.obj_type_friendly {values}}.", call = call)
 }
 
-# Some responses at some of the points, as columns of doubles.
+# The chosen responses at the chosen points, as columns of doubles.
 response_block <- function(responses, columns, rows = seq_len(responses$n)) {
   block <- if (responses$by_row) t(as.matrix(responses$values[columns, rows, drop = FALSE])) else
     as.matrix(responses$values[rows, columns, drop = FALSE])
   matrix(as.double(block), length(rows))
 }
 
-# Numbers of responses from names or numbers.
+# The numbers of the chosen responses, which are given by names or numbers.
 response_numbers <- function(responses, chosen, call = caller_env()) {
   if (is.null(chosen)) return(seq_along(responses$names))
   numbers <- if (is.character(chosen)) match(chosen, responses$names) else

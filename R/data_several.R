@@ -20,8 +20,8 @@ response_columns <- function(y, response, call) {
   y
 }
 
-# Calls na.action so that a row with at least one value of the response is complete, and restores the missing values
-# afterwards.
+# Calls na.action in such a way that a row counts as complete if at least one of its responses is known. Afterwards, the
+# function restores the missing values.
 act_on_rows <- function(act, frame, ...) {
   y <- frame[[1]]
   if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() reports the error
@@ -36,7 +36,7 @@ act_on_rows <- function(act, frame, ...) {
 
 response_names <- function(object) object$model$covariance$variables
 
-# The nugget of new observations, by their variable.
+# The nugget variance of new observations, which depends on their variable.
 new_noise <- function(object, points) nugget_of(object)[points$variable %||% 1]
 
 new_noise_matrix <- function(object, points) {
@@ -65,8 +65,7 @@ covariance_columns <- function(object, points, how, noise) {
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
 }
 
-# A sample of rows from which the covariance can be estimated: some of the locations, with all values at these
-# locations.
+# A sample of rows from which the covariance can be estimated. The sample contains all values at some of the locations.
 representative_rows <- function(model, data, size, seed) {
   u <- data$u
   if (!is_lmc(model$covariance) || nrow(u) <= size) {
@@ -79,7 +78,7 @@ representative_rows <- function(model, data, size, seed) {
   which(key %in% key[first[subset_rows(space[first, , drop = FALSE], min(count, length(first)), seed)]])
 }
 
-# Raises errors for methods and arguments that require fits of one variable.
+# Raises an error if a method or argument that requires one variable is used for a fit of several variables.
 refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
   if (!is_lmc(object$model$covariance)) return(invisible())
   stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)
@@ -121,7 +120,7 @@ sill_words <- function(object) {
   paste(names(values), signif(values, 4), sep = " = ")
 }
 
-# One fold label for each observation: all values of a row are in one fold, unless the user gives a label for each
+# One fold label for each observation. All values of a row are in one fold, except if the user gives a label for each
 # value.
 folds_of <- function(object, folds, seed, call = caller_env()) {
   parts <- object$parts
@@ -132,7 +131,8 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
   fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$total, seed, call)[row]
 }
 
-# The noise variance of each observation of the fit; observations at one location may be one row of `object$data`.
+# The noise variance of each observation of the fit. Several observations at one location may be one row of
+# `object$data`.
 observation_noise <- function(object) object$parts$noise + nugget_of(object) / object$parts$weights
 
 # Draws of the noise of new observations, or of the observations of the fit; the nuggets of several variables may be
@@ -148,7 +148,7 @@ noise_draws <- function(object, points, nsim) {
   matrix(apply(draws, 3, function(z) z %*% t(L)), n)
 }
 
-# Summaries of the variables, a row each.
+# A table of summaries with a row for each variable.
 summary_of_each <- function(object) {
   parts <- split(object, object$variable)
   table <- do.call(rbind, lapply(parts, function(part) {
@@ -158,7 +158,7 @@ summary_of_each <- function(object) {
   data.frame(variable = names(parts), table, row.names = NULL)
 }
 
-# The variables whose nugget is estimated as zero, as judged by the observations of each variable.
+# The variables whose estimated nugget is negligible. The test uses the observations of the variable alone.
 variables_without_nugget <- function(fit) {
   if (!"nugget" %in% open_whites(fit$model)) return(character())
   nuggets <- nugget_of(fit)

@@ -5,7 +5,7 @@ is_spatial <- function(x) inherits(x, c("sf", "sfc", "Spatial", "SpatVector")) |
 
 is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
-# A list of
+# spatial_parts() returns a list of
 #   data      the variables; a data frame, a list or NULL is unchanged; for a matrix, the columns are variables
 #   added     the names of the variables that are coordinates, which a dot in a formula excludes
 #   u         the coordinates, a matrix; NULL if the class has no coordinates
@@ -14,7 +14,7 @@ is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 #   kind      "sf", or the name of another class
 spatial_parts <- function(data) {
   home <- if (isS4(data)) attr(class(data), "package")
-  # the superclasses of an object that was read from a file are unknown until its package is loaded
+  # the superclasses of an object that was read from a file are unknown until the package of its class is loaded
   if (!is.null(home) && home %in% c("sp", "terra")) need_package(home, paste("data of class", class(data)))
   UseMethod("spatial_parts")
 }

@@ -1,6 +1,6 @@
 # The variables of a formula with a value for each observation: new data must contain values of these variables.
 
-# The names that are looked up when `e` is evaluated, except parts of lists and arguments of functions in `e`.
+# The names that R looks up when it evaluates `e`, without names of parts of lists and of arguments of functions.
 names_used <- function(e) {
   if (is.symbol(e)) return(as.character(e))
   if (!is.call(e)) return(character())
@@ -16,7 +16,7 @@ names_used <- function(e) {
 expressions_of <- function(terms) as.list(attr(stats::delete.response(terms), "variables"))[-1]
 
 # The names in the formula that are columns of the data, that are a term of the formula, or whose values in the
-# environment of the formula have the length of the observations. Other names are settings, such as knots.
+# environment of the formula have as many elements as there are observations. Other names are settings, such as knots.
 point_variables <- function(terms, data, n) {
   expressions <- expressions_of(terms)
   from <- environment(terms) %||% globalenv()
@@ -30,9 +30,9 @@ needed_variables <- function(trend, coords, data, n) {
        coords = if (inherits(coords, "formula")) point_variables(stats::terms(coords), data, n))
 }
 
-# Checks that new data contain the variables that had one value per observation in the fit: a variable of the same name
-# found elsewhere would have the values of other points. The same is true for an expression without any column of the
-# data.
+# Checks that new data contain the variables that had one value per observation in the fit. A variable of the same name
+# that R finds outside the new data would have values of other points. For the same reason, expressions must contain at
+# least one column of the data.
 check_variables <- function(terms, needed, data, what, call) {
   has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
   if (length(lacking <- setdiff(needed, names(data)))) {

@@ -1,6 +1,6 @@
-# Maps that are read in windows of whole rows, so that only one window is in memory at a time.
+# Maps that are read in windows. A window is a block of whole rows; only one window is in memory at a time.
 
-# The windows of a map. The layers `variables` are read, or all layers if the map has none of these. A list:
+# map_windows() reads the layers `variables`, or all layers if the map has none of these layers. It returns a list of
 #   template     a SpatRaster with the geometry of the map, without values
 #   read(rows)   the cells of adjacent rows, counted from the top, in the order of terra: an object of class map_window
 #                with the elements of spatial_parts()
@@ -52,12 +52,13 @@ new_windows <- function(template, read, values, files, result) {
                     file.size(files), as.numeric(file.mtime(files))))
 }
 
-# A window is read as spatial data; its predictions are tables with a row for each cell.
+# A window is read like other spatial data; the predictions for a window are tables with a row for each cell.
 spatial_parts.map_window <- function(data) unclass(data)
 
 give_back.map_window <- function(like, table) table
 
-# The layers that the fit reads. If the fit reads none, cells without a value in any layer are masked.
+# The numbers of the layers that the fit reads; all layers if the fit reads none. A cell without a value in any of these
+# layers is masked.
 numbers_of_layers <- function(names, variables) {
   used <- which(names %in% variables)
   if (length(used)) used else seq_along(names)

@@ -1,7 +1,7 @@
 # Zones of a map: a layer of terra or stars, or polygons; a cell belongs to the zone that contains its centre.
 
-# Returns a function of rows of a map: f(rows) is a data frame of the cells in zones, with the columns `cell` (numbered
-# from the first cell of these rows), `zone` and `area`.
+# Returns a function of rows of a map: f(rows) is a data frame of the cells that belong to zones, with the columns
+# `cell` (counted from the first cell of these rows), `zone` and `area`.
 zone_reader <- function(zones, template, call) {
   cells_of <- if (is_map(zones)) cells_of_layer(zones, template, call) else cells_of_polygons(zones, template, call)
   function(rows) {
@@ -50,7 +50,7 @@ window_template <- function(template, rows) {
               extent = terra::ext(box[["xmin"]], box[["xmax"]], top - length(rows) * terra::yres(template), top))
 }
 
-# The windows of a mask or of a layer of zones, whose cells must be those of the map.
+# The windows of a layer (a mask or zones). The cells of the layer must be the cells of the map `template`.
 windows_of_layer <- function(layer, template, name, call) {
   windows <- if (is_map(layer)) map_windows(layer_of_tile(layer, template), call = call)
   if (!is.null(windows) && has_geometry(windows$template, template)) return(windows)
@@ -58,7 +58,7 @@ windows_of_layer <- function(layer, template, name, call) {
                          system of {.arg newdata}.", call = call)
 }
 
-# The part of a layer with the cells of a tile, if the layer covers all tiles; otherwise the layer itself.
+# Crops a layer that covers several tiles of a map to the cells of one tile; other layers are unchanged.
 layer_of_tile <- function(x, template) {
   if (!inherits(x, "SpatRaster")) return(x)
   beyond <- as.vector(terra::ext(template)) - as.vector(terra::ext(x))
@@ -66,13 +66,14 @@ layer_of_tile <- function(x, template) {
   within <- all(abs(cells - round(cells)) < 1e-6) && all(round(cells) * c(1, -1, 1, -1) >= 0)
   alike <- has_geometry(x, template, rowcol = FALSE, ext = FALSE, res = TRUE)
   if (!alike || !within || all(round(cells) == 0)) return(x)
-  x <- x[[seq_len(terra::nlyr(x))]] # window() changes the object
+  x <- x[[seq_len(terra::nlyr(x))]] # a copy, because window() changes its argument
   terra::window(x) <- terra::ext(template)
   x
 }
 
-# TRUE for maps with the same cells. A missing reference system matches any other, because packages differ: for a file
-# without a reference system, terra assumes longitude and latitude if the extent allows this, but stars does not.
+# TRUE for maps with the same cells. A missing reference system matches any other, because packages treat it
+# differently: for a file without a reference system, terra assumes longitude and latitude if the extent allows this,
+# but stars does not.
 has_geometry <- function(x, template, ...) {
   same <- function(crs) isTRUE(terra::compareGeom(x, template, crs = crs, ..., stopOnError = FALSE))
   same(TRUE) || same(FALSE) && !differ_in_crs(system_of(terra::crs(x)), system_of(terra::crs(template)))

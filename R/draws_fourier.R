@@ -1,7 +1,7 @@
 # Spectral simulation of a process at many points: sums of cosine functions with random frequencies (random Fourier
 # features). Time and memory are linear in the number of points.
 #
-# A covariance is a sum of terms, each a list of
+# spectral_terms() writes a covariance as a sum of terms. A term is a list of
 #   variance
 #   spectral  for each stationary factor, two functions: place(u), which returns q coordinates in which the factor is
 #             stationary, and frequencies(n), an n x q matrix of random frequencies w, such that the mean of cos(w . h)
@@ -13,9 +13,9 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# Draws one term. Amplitudes are independent between draws, so that the sum has normal margins and, on average over
-# frequencies, the exact covariance. If there are no stationary factors, the covariance is exact, with one feature for
-# each combination of coordinates of linear factors.
+# Draws one term. Amplitudes are independent between draws, so that the sum has normal margins and, on average over the
+# random frequencies, the exact covariance. Without stationary factors, the covariance is exact, with one feature for
+# each combination of coordinates of the linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
@@ -52,7 +52,7 @@ draw_groups <- function(term, u, nsim, features, backend) {
   draws
 }
 
-# For each linear factor, the coordinate that each feature uses: all combinations.
+# For each linear factor, the coordinate that each feature uses. The features are all combinations of coordinates.
 unit_signs <- function(widths) {
   chosen <- expand.grid(lapply(widths, seq_len))
   unname(Map(function(coordinate, width) diag(width)[coordinate, , drop = FALSE], chosen, widths))
@@ -76,8 +76,8 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# The spectrum of an effect: one draw for each level, multiplied by the covariate; or, for a smooth, one draw for each
-# basis function.
+# The spectrum of an effect: one draw for each level, multiplied by the covariate. For a smooth, one draw for each basis
+# function.
 effect_spectrum <- function(x) {
   if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))

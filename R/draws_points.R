@@ -1,6 +1,7 @@
 # Draws of the field at points from its covariance matrix.
 
-# Blocks of points that are uncorrelated with each other are drawn one by one; coinciding points have the same value.
+# Draws separate blocks of points, which are uncorrelated with each other, one by one; coinciding points have the same
+# value.
 separate_draws <- function(object, u, nsim, features) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
@@ -30,7 +31,7 @@ distinct_draws <- function(object, u, nsim) {
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
     bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
-    # for nearly coinciding points, a jitter of the size of rounding errors is added, which is not visible in draws
+    # nearly coinciding points need a jitter of the size of rounding errors, which is not visible in draws
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
   draws <- k$times(normal_numbers(n, nsim))

@@ -1,5 +1,5 @@
 # Frequencies of a user-defined formula, which must be stationary. On a torus several times as large as the data, the
-# formula has a Fourier series, which is computed by the fast Fourier transform. The coefficients of the series are the
+# formula has a Fourier series. The fast Fourier transform computes the coefficients of this series, which are the
 # probabilities of the frequencies.
 
 own_spectrum <- function(x, where, call) {

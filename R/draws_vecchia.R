@@ -14,7 +14,7 @@ vecchia_draws <- function(object, u, nsim) {
   repeat {
     sets <- set_weights(values, object$theta, points, jitter * pmax(variance, max(variance) * 1e-15), neighbours)
     if (all(is.finite(sets$weights)) || jitter > 1e-3) break
-    # adds jitter for nearly coinciding points, as in distinct_draws()
+    # adds a jitter for nearly coinciding points, like distinct_draws()
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
   draws <- sparse_multiply(sets, normal_numbers(nrow(u), nsim), inverse = TRUE)

@@ -1,17 +1,17 @@
-# The interface between the engine and the Gaussian-process layer, which has the files gp_, predict_, draws_, search_,
-# lik_, vario_, cov_ and data_.
+# The interface between the engine (formulas, linear systems, factors, sets of points) and the Gaussian-process layer,
+# which consists of the files gp_*, predict_*, draws_*, search_*, lik_*, vario_*, cov_* and data_*.
 #
-# The engine uses no function of the layer above it. The layer uses the following functions of the engine and no others;
-# each line says what the function guarantees to the layer. tools/lint compares the lists with the code.
+# The engine calls no function of the layer. The layer calls only the following functions of the engine; each line says
+# what the function guarantees to the layer. tools/lint compares the lists with the code.
 #
 # Formulas
 #   keops_kernel             a function that evaluates a formula
 #   keops_grad               the function that evaluates its gradient
 #   keops_ops                the table of operations
-#   recent_operator          as keops_kernel(), without checks of arguments; the last operators are kept
+#   recent_operator          like keops_kernel(), without checks of arguments; the last operators are cached
 #
 # Linear systems by products with a matrix
-#   kernel_system            (K + lambda I) of an operator, its diagonal, entries and vector space
+#   kernel_system            K + lambda I for the matrix K of an operator, with its diagonal, entries and vector space
 #   kernel_solve             the solution of such a system, with its settings and checks
 #   solve_system             the solution for several right-hand sides, with convergence and residuals
 #   system_preconditioner    a preconditioner of one type
@@ -26,17 +26,17 @@
 # Dense and sparse factors
 #   dense_factor             a matrix filled by a formula and factored in place
 #   dense_device             the device for a dense matrix of n rows
-#   dense_backend            a backend that can factor
+#   dense_backend            a backend that can factorise dense matrices
 #   sparse_pattern           memory for sparse precisions with given neighbours
-#   sparse_posterior         the precision of a sparse field given observations
+#   sparse_posterior         the precision matrix of a sparse field given observations
 #
-# Small sets of points
-#   hold_sets                points, noise, values and neighbours, as C++ and a GPU hold them
-#   set_totals               log-determinant, products of whitened values and information over sets, as one vector
+# Small sets of points (a point and its neighbours)
+#   hold_sets                points, noise, values and neighbours, stored in C++ or on a GPU
+#   set_totals               sums over sets as one vector: log-determinant, products of whitened values, information
 #   set_moments              the named parts of a vector of set_totals(), or of a sum of these vectors
 #   set_weights              the conditional distribution of each point given its neighbours
 #   set_weights_at           the conditional distribution of other points given their neighbours
-#   factored_rows            weights as of set_weights(), with derivatives; also for the residual of a low-rank
+#   factored_rows            weights like those of set_weights(), with derivatives; also for the residual of a low-rank
 #                            approximation
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U with the weights of set_weights()
@@ -67,7 +67,7 @@
 #   size_text                a number of bytes in words
 #   check_memory             an error if a number of bytes cannot be allocated
 #   check_backend            a backend that can be used here
-#   check_precision          float64 or float32
+#   check_precision          "float64" or "float32"
 #   usable_backend           the backend of a fit, or the CPU if the GPU of the fit is missing
 #   threads                  the number of threads
 #   shown                    a short text of a value
@@ -94,7 +94,7 @@
 #   orthonormal_columns      the orthonormal columns of a decomposition by qr()
 #   first_rows               the first row with the values of each row
 #   spaced_rows              the numbers of evenly spaced rows
-#   say_progress             a step of the bar
+#   say_progress             moves the progress bar by a step
 #   part_of_bar              code whose steps move the bar from one fraction to another
 #   with_seed                code with separate random numbers
 #   derived_seed             a seed whose random numbers differ from those of set.seed()

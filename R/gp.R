@@ -16,13 +16,14 @@
 #' observation is conditional on its m nearest neighbours among the previous observations. Nearest means most
 #' correlated: see [gp_neighbours()]. For a covariance with a user-defined formula, neighbours are ranked by the
 #' correlation itself: among all earlier observations if there are at most 2000 observations, otherwise among the 4 m
-#' nearest of these. Each evaluation of the likelihood takes time proportional to n m^3 and memory proportional to n m.
-#' The gradient is exact, and the search uses the expected information (Guinness 2021). The approximation is good if
-#' near observations screen off distant ones: for covariances that decrease with the distance, in few dimensions. If the
-#' estimated ranges change which observations are nearest, the neighbours are computed again and the search continues.
-#' The trend is estimated by generalised least squares of the approximate density. `print()` shows the number of
-#' neighbours, the ordering, and the change of the log-likelihood at the estimates if the number of neighbours were
-#' doubled; with more than 100,000 observations, this change is estimated from 100,000 of them.
+#' earlier observations at the smallest distances. Each evaluation of the likelihood takes time proportional to n m^3
+#' and memory proportional to n m. The gradient is exact, and the search uses the expected information (Guinness 2021).
+#' The approximation is good if near observations screen off distant observations: for covariances that decrease with
+#' the distance, in few dimensions. If the estimated ranges change which observations are nearest, the neighbours are
+#' computed again and the search continues. The trend is estimated by generalised least squares of the approximate
+#' density. `print()` shows the number of neighbours, the ordering, and by how much the log-likelihood at the estimates
+#' would change if the number of neighbours were doubled. With more than 100,000 observations, this change is estimated
+#' from a sample of 100,000 observations.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. The default is 2
 #' m observations; this number is doubled, up to 240, as long as doubling decreases the standard errors at 200 sites of
@@ -34,61 +35,63 @@
 #' coordinates. `method = "vif"` (Vecchia-inducing-points full-scale approximation; Gyger, Furrer and Sigrist 2025)
 #' divides the covariance into a low-rank part and a residual, \eqn{k(x, y) = v(x)'v(y) + r(x, y)}. With \eqn{v(x) =
 #' L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is the part of the field that the inducing points Z
-#' determine (`inducing` of [gp_control()] is their number), and Vecchia's approximation is applied to r plus the noise.
-#' The inducing points are the first observations of a maximum-minimum distance ordering in the coordinates that
-#' [gp_neighbours()] describes. The inducing points are chosen again whenever the neighbours are computed again. Each
-#' evaluation of the likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k inducing points, and memory
-#' proportional to n (m + k). The gradient is exact, and standard errors of parameters come from the average
-#' information. Predictions condition the low-rank part on all observations, and the residual on the nearest 2 m
-#' observations. This number is doubled, up to 240, as long as doubling changes predictions at 200 sites by more than
-#' the tolerance (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit equals that
-#' of `method = "exact"`. The method computes in float64 on the CPU, even if there is a GPU, and is for one or several
-#' Gaussian responses. `group`, weights, known noise, several observations at a location and priors work as in the other
-#' methods. A `family` is not available with it.
+#' determine (`inducing` of [gp_control()] is the number of inducing points). Vecchia's approximation is applied to the
+#' residual covariance r plus the noise. The inducing points are the first observations of a maximum-minimum distance
+#' ordering in the coordinates that [gp_neighbours()] describes. They are chosen again whenever the neighbours are
+#' computed again. Each evaluation of the likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k inducing
+#' points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters come from the
+#' average information. Predictions condition the low-rank part on all observations, and the residual on the nearest 2 m
+#' observations. The number 2 m is doubled, up to 240, as long as doubling changes predictions at 200 sites by more than
+#' the tolerance (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit equals the
+#' fit of `method = "exact"`. The method computes in float64 on the CPU, even if there is a GPU, and is for one or
+#' several Gaussian responses. `group`, weights, known noise, several observations at a location and priors work as in
+#' the other methods. `"vif"` is not available with a `family`.
 #'
 #' @section Choice of the method:
-#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (counted as distinct locations; with a
-#' family, for more than a quarter of `exact_limit`) if the correlation decreases with the distance (no term of the
-#' covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates,
-#' and `float32` is not requested. Otherwise it uses `"exact"` for up to `exact_limit` observations and `"iterative"`
-#' for more. With `"vecchia"`, only the field is approximated: random effects and smooths are treated exactly. The
-#' precision matrix of many coefficients has a sparse Cholesky factor if observations that are near each other share few
-#' levels, such as 10,000 levels of sites. If levels are scattered over the whole domain, systems with this matrix are
-#' solved by conjugate gradients, and its determinant is estimated by stochastic Lanczos quadrature (Ubaru, Chen and
-#' Saad 2017) with the same random vectors for all parameters; `summary()` shows the Monte Carlo error of the
-#' log-likelihood, and an error above 0.05 gives a warning. With a `family`, conjugate gradients are used for 1,000 or
-#' more scattered levels: the determinant is that of the field's factor times that of the levels' Schur complement, and
-#' the Monte Carlo error is relative to a reference at the estimates. Each standard error of a prediction then requires
-#' a solution by conjugate gradients.
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations if the following conditions hold: the
+#' correlation decreases with the distance (no term of the covariance is only a [linear()], [constant()], [periodic()]
+#' or user-defined covariance), there are at most 10 coordinates, and `float32` is not requested. Observations are
+#' counted as distinct locations; with a family, the limit is a quarter of `exact_limit`. If a condition fails, `"auto"`
+#' uses `"exact"` for up to `exact_limit` observations and `"iterative"` for more. With `"vecchia"`, only the field is
+#' approximated: random effects and smooths are treated exactly. The precision matrix of many coefficients has a sparse
+#' Cholesky factor if observations that are near each other share few levels, such as 10,000 levels of sites. If levels
+#' are scattered over the whole domain, systems with this matrix are solved by conjugate gradients, and its determinant
+#' is estimated by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same random vectors for all
+#' parameters. `summary()` shows the Monte Carlo error of the log-likelihood, and an error above 0.05 gives a warning.
+#' With a `family`, conjugate gradients are used for 1,000 or more scattered levels. In this case the determinant is the
+#' product of the determinants of the field's factor and of the Schur complement of the levels, and the Monte Carlo
+#' error is relative to a reference at the estimates. Each standard error of a prediction then requires a solution by
+#' conjugate gradients.
 #'
-#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
-#' or an estimated one, [squared_exponential()], [rational_quadratic()]), `method = "auto"` compares candidates at the
-#' optimum of a subset: `"vecchia"` with the default number of neighbours, with twice and four times as many, up to 120,
-#' and `"vif"`. The first candidate whose loss of log-likelihood for each observation is at most `neighbour_tol` (see
-#' [gp_control()]) is used. If no candidate has such a small loss, a slower candidate replaces a faster one only if it
-#' halves the loss. The loss is the larger one of two estimates: the difference from the exact log-likelihood of 1500
-#' observations, and the expected difference, which is the mean of log(s / s480) over 100 observations with the
-#' conditional standard deviations s given their neighbours and s480 given 480 neighbours. The expected difference
-#' depends on the spacing of all observations: if the noise is much smaller than the variance of a smooth field, more
-#' observations in the same region require more neighbours. `print()` names the method and the number of neighbours. A
-#' number of neighbours that the user gives is kept, and there is no comparison with `backend = "cuda"`. `"vif"` uses
-#' about 80 bytes of memory for each pair of an observation and an inducing point, and is a candidate for up to 2e8 /
-#' `inducing` observations (one million by default).
+#' For a Gaussian response with four or more coordinates, or with a smooth term, `method = "auto"` compares candidates
+#' at the optimum of a subset. Smooth terms are [matern()] with a smoothness that is estimated or at least 5/2,
+#' [squared_exponential()] and [rational_quadratic()]. The candidates are `"vecchia"` with the default number of
+#' neighbours, with twice and four times as many, up to 120, and `"vif"`. The first candidate whose loss of
+#' log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If no candidate has such
+#' a small loss, a slower candidate replaces a faster candidate only if it halves the loss. The loss is the larger one
+#' of two estimates: the difference from the exact log-likelihood of 1500 observations, and the expected difference. The
+#' expected difference is the mean of log(s / s480) over 100 observations, where s is the conditional standard deviation
+#' of an observation given its neighbours, and s480 the conditional standard deviation given 480 neighbours. The
+#' expected difference depends on the spacing of all observations: if the noise is much smaller than the variance of a
+#' smooth field, more observations in the same region require more neighbours. `print()` names the method and the number
+#' of neighbours. A number of neighbours that the user gives is kept, and with `backend = "cuda"` there is no
+#' comparison. `"vif"` uses about 80 bytes of memory for each pair of an observation and an inducing point, and is a
+#' candidate for up to 2e8 / `inducing` observations (one million by default).
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend describe the transformed response (lognormal and trans-Gaussian kriging); the
-#' response must be positive. The log-likelihood is that of the response itself, with the Jacobian of the
-#' transformation, so that `AIC()` can compare transformations with each other and with no transformation.
-#' [predict()][predict.gp] returns predictions of the response. The mean is unbiased: it is the mean of the
-#' back-transformed normal distribution with mean \eqn{\hat y} and variance \eqn{\sigma^2 - 2 m}, with the kriging
-#' variance \eqn{\sigma^2} and the Lagrange multiplier m of the trend; for the logarithm, \eqn{\exp(\hat y + \sigma^2 /
-#' 2 - m)} (Cressie 1993, section 3.2.2). With `interval = "prediction"`, predictions are for a new observation:
-#' \eqn{\sigma^2} contains the nugget, which raises the mean as well. For a negative Box-Cox parameter, the mean is
-#' approximated by an expansion of second order. Quantiles and limits of intervals are computed on the transformed scale
-#' and transformed back. The mean over a `block` is the average of the unbiased means in the block. The standard error
-#' of this mean and `cov` are those of the response given the data; limits and probabilities come from 4,000 draws of
-#' the field within the block. `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp], [gp_cv()] and
-#' plots are on the transformed scale.
+#' response must be positive. The log-likelihood refers to the response itself, with the Jacobian of the transformation,
+#' so that `AIC()` can compare transformations with each other and with no transformation. [predict()][predict.gp]
+#' returns predictions of the response. The predicted mean is unbiased: it is the mean of the back-transformed normal
+#' distribution with mean \eqn{\hat y} and variance \eqn{\sigma^2 - 2 m}, with the kriging variance \eqn{\sigma^2} and
+#' the Lagrange multiplier m of the trend; for the logarithm, \eqn{\exp(\hat y + \sigma^2 / 2 - m)} (Cressie 1993,
+#' section 3.2.2). With `interval = "prediction"`, predictions are for a new observation: \eqn{\sigma^2} contains the
+#' nugget, which also raises the mean. For a negative Box-Cox parameter, the mean is approximated by an expansion of
+#' second order. Quantiles and limits of intervals are computed on the transformed scale and transformed back. The mean
+#' over a `block` is the average of the unbiased means in the block. The standard error of this mean and `cov` refer to
+#' the response given the data; limits and probabilities come from 4,000 draws of the field within the block.
+#' `fitted()`, `residuals()`, `type = "link"` of [predict()][predict.gp], [gp_cv()] and plots are on the transformed
+#' scale.
 #'
 #' @section Replicates:
 #' With `group`, the fields of different groups, such as days, are independent and have the same parameters
@@ -101,14 +104,14 @@
 #' the variance of the field. An intrinsic model needs a constant for each group in the trend.
 #'
 #' @section Derivatives:
-#' With `derivatives`, the observations are the values of the response and of its derivatives, such as those that an
-#' adjoint or automatic differentiation computes: a row of the data with g derivatives counts as 1 + g observations
-#' (gradient-enhanced kriging; Morris, Mitchell and Ylvisaker 1993). The covariances of derivatives are symbolic
-#' derivatives of the covariance of the field. The gradient of the likelihood is symbolic, too; the derivatives of the
-#' trend are central differences of sixth order. A derivative may be missing in some rows; derivatives in rows without a
-#' response are not used, with a warning. The nugget is the noise variance of values, and `known$derivative_noise`, 0 by
-#' default, that of derivatives; a small positive value keeps the covariance matrices of many derivatives of a smooth
-#' field from being singular. `nobs()` counts all observations.
+#' With `derivatives`, the observations are the values of the response and of its derivatives, for example derivatives
+#' computed by an adjoint model or by automatic differentiation. A row of the data with g derivatives counts as 1 + g
+#' observations (gradient-enhanced kriging; Morris, Mitchell and Ylvisaker 1993). The covariances of derivatives are
+#' symbolic derivatives of the covariance of the field. The gradient of the likelihood is also symbolic; the derivatives
+#' of the trend are central differences of sixth order. A derivative may be missing in some rows; derivatives in rows
+#' without a response are not used, with a warning. The nugget is the noise variance of values. The noise variance of
+#' derivatives is `known$derivative_noise`, 0 by default; a small positive value keeps the covariance matrices of many
+#' derivatives of a smooth field from being singular. `nobs()` counts all observations.
 #'
 #' The field must be differentiable: [squared_exponential()], [matern()] with a smoothness above 1 (with `matern(NA)`
 #' the estimate is above 1), [gneiting()] with smoothness above 1 and the fixed power 2, [rational_quadratic()],
@@ -118,68 +121,71 @@
 #' no observed derivatives.
 #'
 #' @section Averages:
-#' With `averages = ~ block`, an observation is the mean of the field over several points, its nodes: all rows of the
+#' With `averages = ~ block`, an observation is the mean of the field over several points, its nodes. All rows of the
 #' data with the same value of `block` are the nodes of one observation, for example the cells of a grid within a
 #' district, or the points along a line. `averages = weight ~ block` gives the weights of the nodes; the observation is
 #' then the weighted sum, such as an integral by a quadrature rule. The trend and the offset are averaged in the same
-#' way. All nodes of an observation must have the same response, `weights` and known noise; a row with a missing `block`
-#' is an observation at its point, and any other missing value is an error of the observation. With the covariance
-#' matrix k of the nodes and the weights A, the observations have the covariance matrix A k A' plus the noise of each
-#' observation, the nugget.
+#' way. All nodes of an observation must have the same response, `weights` and known noise. A row with a missing `block`
+#' is an observation at a point; a missing value of any other variable is an error. With the covariance matrix k of the
+#' nodes and the weights A, the observations have the covariance matrix A k A' plus the noise of each observation, the
+#' nugget.
 #'
 #' `predict(fit, new)` predicts the field at points, even if all observations are averages (Kyriakidis 2004);
 #' `predict(fit)` predicts the observed averages, and the arguments `block` and `sums` of [predict()][predict.gp] are
-#' for other averages. `nobs()` counts averages; results for observations are in the order in which their first nodes
-#' occur in the data. Averages require the exact method: the time grows with the square of the number of nodes and the
-#' third power of the number of observations.
+#' for averages that were not observed. `nobs()` counts averages. Results for observations are in the order in which the
+#' first nodes of the observations occur in the data. Averages require the exact method: the time grows with the square
+#' of the number of nodes and the third power of the number of observations.
 #'
 #' @section Several observations at a location:
 #' If there are at most 0.6 times as many distinct locations as observations, the exact method replaces the observations
-#' at each location by one row: their weighted mean and the variation within the location. This is exact, even with
-#' weights, known noise and covariates that differ within a location; the time of a likelihood depends on the number of
-#' locations. With known noise and a nugget, each location has one row for each pair of noise variance and weight.
-#' `method = "auto"` counts these rows.
+#' at each location by one row: their weighted mean and the variation within the location. This replacement is exact,
+#' even with weights, known noise and covariates that differ within a location; the time of a likelihood depends on the
+#' number of locations. With known noise and a nugget, each location has one row for each distinct pair of noise
+#' variance and weight. `method = "auto"` counts these rows instead of the observations.
 #'
 #' @section Tables that do not fit into memory:
 #' `data` may be a table that [gp_table()] describes: a table in a database, a table of dbplyr or Arrow, a CSV or
 #' Parquet file, an HDF5 matrix, or a function that reads chunks. The table is read twice. The first pass draws a sample
 #' of 65,536 rows, from which the design of the trend is made: `scale(x)` and the knots of a spline refer to this
-#' sample, but the levels of factors are those of all rows. The second pass sorts all rows into cells, which are boxes
-#' of a k-d tree with about 65,536 rows each. The cells are files in the work directory (`workdir` of [gp_control()])
-#' and take about 250 bytes for each row with 30 neighbours.
+#' sample, but the levels of factors are the levels in all rows. The second pass sorts all rows into cells, which are
+#' boxes of a k-d tree with about 65,536 rows each. Each cell is stored as files in the work directory (`workdir` of
+#' [gp_control()]). The files take about 250 bytes for each row with 30 neighbours.
 #'
 #' The fit is Vecchia's approximation with an ordering that depends on the cells alone. Each cell has a maximum-minimum
 #' distance ordering. The first 1024 points of each cell come first, in a common maximum-minimum distance ordering; all
 #' other points follow by their distance from earlier points of their cell, the largest first. Neighbours are found
-#' among the points of the cell, the points near its box, and the points that come first. These contain the nearest
-#' earlier points, except at the edges of gaps. The likelihood, its gradient and its information are sums over cells in
-#' a fixed order, and do not depend on `memory`. With package future.apply, neighbours, likelihoods and predictions are
-#' distributed over the processes of `future::plan()`, or else over the daemons of `mirai::daemons()`, on this machine
-#' or on others that can read the work directory; for example, one process for each GPU. Each process keeps its cells,
-#' the results have the same digits for any number of processes, and the cells of a process that dies are computed
-#' again. The search first maximises the likelihood of some 12,000 observations, then that of an eighth of the cells.
-#' Distances are scaled by the given parameters or, if several ranges or an anisotropy are estimated, by estimates from
-#' 20,000 rows; neighbours are not computed again after the search.
+#' among the points of the cell, the points near its box, and the points that come first in the common ordering. These
+#' points contain the nearest earlier points, except at the edges of gaps. The likelihood, its gradient and its
+#' information are sums over cells in a fixed order, and do not depend on `memory`. With package future.apply,
+#' neighbours, likelihoods and predictions are distributed over the processes of `future::plan()`; without a plan, over
+#' the daemons of `mirai::daemons()`. The processes may run on this machine or on other machines that can read the work
+#' directory; for example, one process for each GPU. Each process keeps its cells, the results have the same digits for
+#' any number of processes, and the cells of a process that dies are computed again. The search first maximises the
+#' likelihood of some 12,000 observations, then the likelihood of an eighth of the cells. Distances are scaled by the
+#' given parameters or, if several ranges or an anisotropy are estimated, by estimates from 20,000 rows; neighbours are
+#' not computed again after the search.
 #'
 #' On the simulated tables of `bench/tables.R` the log-likelihood differs by less than 0.001 for each observation from
-#' the one with a maximum-minimum distance ordering of all points. With a random ordering the difference is larger.
+#' the log-likelihood with a maximum-minimum distance ordering of all points. With a random ordering the difference is
+#' larger.
 #'
-#' [predict()][predict.gp] predicts new points cell by cell, including those of tables and maps larger than memory;
-#' means over blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] come
-#' from the joint distribution of new points given the observations around them. A fit of a table has one Gaussian
-#' response with a trend, `weights`, known noise, priors and a `transform` with a given parameter, by ML or REML, or
-#' with given parameters. Groups, random effects, smooths, families, `transform = "boxcox"` and several responses are
-#' errors, and so are methods that need all observations at once, such as [gp_cv()] and [certify()]. Rows with missing
+#' [predict()][predict.gp] predicts new points cell by cell, and accepts tables and maps larger than memory. Means over
+#' blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] use the joint
+#' distribution of new points given the observations around them. A fit of a table has one Gaussian response with a
+#' trend, `weights`, known noise, priors and a `transform` with a given parameter, by ML or REML, or with given
+#' parameters. Groups, random effects, smooths, families, `transform = "boxcox"` and several responses are errors.
+#' Methods that need all observations at once, such as [gp_cv()] and [certify()], are errors, too. Rows with missing
 #' values are omitted, or are an error with `na.fail`. A fit needs the files in its work directory: without `workdir`, a
 #' saved fit cannot predict in another session.
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`, `sfc`),
 #' terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`) and sp (`SpatialPixels`,
-#' `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are the coordinates of maps and sp
-#' objects, by the names that they have in the object, such as `x` and `y`. Each function with an argument `newdata`
-#' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers are
-#' missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see [predict_maps].
+#' `SpatialGrid`). The attributes, or the layers of a map, are the variables. The coordinates of maps and sp objects are
+#' also variables, with the names that they have in the object, such as `x` and `y`. Each function with an argument
+#' `newdata` returns an object of the class of `newdata`, with its results as attributes or layers. Cells of a map all
+#' of whose layers are missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see
+#' [predict_maps].
 #'
 #' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has the
 #' same name; with sf and terra, a dot in the formula stands for all columns, without the coordinates. Coordinates of sf
@@ -190,10 +196,10 @@
 #' curvilinear. The value of a third dimension of length 1, such as a time, is a variable; a longer third dimension is
 #' an error.
 #'
-#' If the reference system is one of longitude and latitude, the covariance uses great-circle distances in km, unless
-#' its argument `distance` is given; a message of class `kernops_great_circle` reports this. Ranges are then in km. A
-#' term with anisotropy or a range for each coordinate uses distances in degrees, with a warning. `newdata` with another
-#' reference system than `data` is an error.
+#' If the reference system has longitude and latitude, the covariance uses great-circle distances in km, except if its
+#' argument `distance` is given; a message of class `kernops_great_circle` reports this. Ranges are then in km. A term
+#' with anisotropy or a range for each coordinate uses distances in degrees, with a warning. `newdata` with a reference
+#' system that differs from the reference system of `data` is an error.
 #'
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
 #'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of
@@ -202,25 +208,25 @@
 #'   objects; or a table that is read in chunks, such as the path of a file or a result of [gp_table()].
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as `c("x",
 #'   "y")`, or a matrix with one row for each observation and any number of columns. `coords` are not needed for spatial
-#'   objects, which contain coordinates, or if no term of the covariance is a field. A covariance in this position is
-#'   then used as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the
-#'   mean and the standard deviation of the fitted data, at new points as well. In a formula or a data frame, dates,
-#'   times and durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in
-#'   their unit: see the section about classes of new data in [predict()][predict.gp].
+#'   objects, which contain coordinates, or if no term of the covariance is a field. If `coords` are not needed, a
+#'   covariance in this position is used as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a
+#'   formula, `scale(x)` uses the mean and the standard deviation of the fitted data, also at new points. In a formula
+#'   or a data frame, dates, times and durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of
+#'   class units are numbers in their unit: see the section about classes of new data in [predict()][predict.gp].
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors. For several responses, a linear model of coregionalisation, [lmc()];
 #'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is converted by [as_gp()].
-#' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
-#'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations; `"vif"` adds a low-rank part to `"vecchia"`, for smooth fields and for four or more
-#'   coordinates. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section about many
-#'   observations.
-#' @param estimate `"ML"`, the default unless the covariance is intrinsic or there is a `prior`; `"REML"` (the
+#' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves linear systems by
+#'   preconditioned conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest
+#'   neighbours, for millions of observations; `"vif"` adds a low-rank part to `"vecchia"`, for smooth fields and for
+#'   four or more coordinates. `"auto"` is exact for up to `control$exact_limit` observations; for more observations,
+#'   see the section about the choice of the method.
+#' @param estimate `"ML"`, the default except if the covariance is intrinsic or there is a `prior`; `"REML"` (the
 #'   likelihood of error contrasts of unit length, Harville 1974: the value of package nlme plus half the logarithm of
 #'   det(X'X)); or `"none"`: the covariance is used as given, with a value for every parameter.
-#' @param known a list of known quantities: `beta`, the coefficients of the trend, by name or in order (one number, the
-#'   mean, with `y ~ 0`), and `noise`, the noise variance of each observation: numbers, or a formula such as `~ sd^2` in
-#'   variables of `data`; and `derivative_noise`, the noise variance of `derivatives`.
+#' @param known a list of known quantities. `beta`: the coefficients of the trend, by name or in order (one number, the
+#'   mean, with `y ~ 0`). `noise`: the noise variance of each observation, as numbers or as a formula such as `~ sd^2`
+#'   in variables of `data`. `derivative_noise`: the noise variance of `derivatives`.
 #' @param weights positive numbers, or an expression in variables of `data` as in [lm()]. The nugget of an observation
 #'   is divided by its weight. Without a nugget, weights are an error.
 #' @param subset the observations to be used: an expression in variables of `data` as in [lm()], or numbers of rows.
@@ -228,17 +234,17 @@
 #'   `"boxcox"`, which estimates the parameter between -2 and 3: the transformed response is a Gaussian process.
 #'   `coef(fit, "transform")` returns the parameter. See the section about transformations.
 #' @param precision as in [keops_kernel()], for the iterative method; the exact method uses float64. `"float32"` is
-#'   suitable if the variance of the field is not much larger than that of the noise: if the ratio of these variances
-#'   exceeds about 1e6 divided by the number of observations, rounding errors hide the optimal variance and range. If
-#'   rounding errors would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and reports this
-#'   (a message of class `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the covariances
-#'   of each observation and its neighbours and of the results computed from these covariances, also in predictions;
-#'   sums over observations are float64. The noise variance must then be more than about 1e-5 times the variance of the
-#'   field. On the CPU `"vecchia"` always computes in float64.
-#' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
-#'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
-#'   `"vecchia"` are split over all GPUs of the option; the first one finds neighbours. `"cpu"`, or `"auto"`: a GPU, if
-#'   there is one, for computations that are large enough. With a `family`, only
+#'   suitable if the variance of the field is not much larger than the variance of the noise: if the ratio of these
+#'   variances exceeds about 1e6 divided by the number of observations, rounding errors hide the optimal variance and
+#'   range. If rounding errors would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and
+#'   reports this (a message of class `kernops_rounding`). For `"vecchia"` on a GPU, with `"float32"` the covariances of
+#'   each observation and its neighbours, and the results computed from these covariances, are float32, also in
+#'   predictions; sums over observations are float64. The noise variance must then be more than about 1e-5 times the
+#'   variance of the field. On the CPU `"vecchia"` always computes in float64.
+#' @param backend `"cuda"`: the whole fit runs on a GPU, the first GPU of the option `kernops.device`. Coordinates are
+#'   copied to this GPU once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The
+#'   sums of `"vecchia"` are split over all GPUs of the option; the first GPU finds neighbours. `"cpu"`: the CPU.
+#'   `"auto"`: a GPU, if there is one, for computations that are large enough; otherwise the CPU. With a `family`, only
 #'   `"vecchia"` uses a GPU: see [gp_families].
 #' @param na.action how missing values are treated; default: `getOption("na.action")`. A row of several responses is
 #'   missing if all its responses are missing.
@@ -250,28 +256,29 @@
 #'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. Groups are compared by value,
 #'   not by printed text: times that differ by a fraction of a second are two groups. See the section about replicates.
 #' @param prior prior distributions of covariance parameters: a list such as `list(range = pc_range(0.5, p = 0.05),
-#'   variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The estimates are then the mode of the posterior, from which
-#'   [gp_posterior()] draws.
-#' @param zi,dispersion one-sided formulas such as `~ x`: linear predictors of the probability of zeros and of the
-#'   parameter of dispersion of the `family`, which then depend on covariates. Default: constants. For a Gaussian
-#'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
-#'   [nugget()]; it may contain smooths, as in `~ s(x, y)`. See the section about linear predictors in [gp_family()].
+#'   variance = pc_sd(2, p = 0.01))`, see [gp_priors]. With a prior, the estimates are the mode of the posterior;
+#'   [gp_posterior()] draws from this posterior.
+#' @param zi,dispersion one-sided formulas such as `~ x`: linear predictors of the probability of zeros (`zi`) and of
+#'   the dispersion parameter of the `family` (`dispersion`), which then depend on covariates. By default both
+#'   parameters are constants. For a Gaussian response, `dispersion` is the predictor of the logarithm of the standard
+#'   deviation of the noise, in place of a [nugget()]; it may contain smooths, as in `~ s(x, y)`. See the section about
+#'   linear predictors in [gp_family()].
 #' @param predictors a list of one-sided formulas for other parameters of the family, by their names: `list(power = ~
 #'   x)`.
 #' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
 #'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
 #' @param averages observations that are averages of the field: a formula such as `~ block`, or `weight ~ block` for
-#'   weighted sums. Rows with the same value are the nodes of an observation. See the section about averages.
-#' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately, and
-#'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
+#'   weighted sums. Rows with the same value of `block` are the nodes of an observation. See the section about averages.
+#' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately;
+#'   `"common"` fits all columns with the same ranges and the same ratio of variances: see [gp_responses].
 #' @param ... arguments of [gp_control()] by their names, in place of `control`, as in `gp(z ~ 1, d, ~ x, progress =
 #'   FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`, `fitted()`,
-#'   `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`, [plot()][plot.gp]; those
-#'   of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Users may read its list elements
-#'   `covariance` (with the estimated values), `beta`, `loglik` and `search`. With `responses`, an object of class
-#'   [gp_responses].
+#'   `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`, [plot()][plot.gp]; the
+#'   methods of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Users may read its list
+#'   elements `covariance` (with the estimated values), `beta`, `loglik` and `search`. With `responses`, an object of
+#'   class [gp_responses].
 #'
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for invalid arguments, such as duplicate locations without a nugget, a constant response,
@@ -282,8 +289,8 @@
 #' Warnings have the class
 #'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if the search ended
 #'     where covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
-#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; the
-#'     standard errors of all other parameters are conditional on its value;
+#'     * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; the
+#'     standard errors of all other parameters are conditional on the value at the bound;
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.
 #'
@@ -294,17 +301,19 @@
 #' evenly; for periods they are the peaks of the periodogram. The likelihood of at most `subset` observations (see
 #' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of these values, and from
 #' points on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods.
-#' If there are more observations, the optimum of the subset and its competing optima are the starting values for all
-#' observations; the iterative method searches 4000 (on a GPU, up to 40,000) and then a fifth of the observations first,
-#' if there are at least eight times as many. If parameter values are given, the search starts from these. The search
-#' ends with Newton steps that use the average information (Gilmour et al. 1995), when a step would increase the
-#' log-likelihood by less than 1e-8 (1e-5 for more than `subset` observations, `gain` of [gp_control()] for the other
-#' methods). `summary()` lists other local optima within two units of log-likelihood.
+#' If there are more than `subset` observations, the optimum of the subset and its competing optima are the starting
+#' values for all observations. If there are at least eight times 4000 observations (on a GPU, eight times up to
+#' 40,000), the iterative method first searches a subset of 4000 (up to 40,000) observations and then a fifth of all
+#' observations. If parameter values are given, the search starts from these values. The search ends with Newton steps
+#' that use the average information (Gilmour et al. 1995). It stops when a step would increase the log-likelihood by
+#' less than 1e-8; for more than `subset` observations by less than 1e-5, and for the other methods by less than `gain`
+#' of [gp_control()]. `summary()` lists other local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
-#' A saved fit does not contain the factor of the covariance matrix of the exact method, which is computed again when it
-#' is first needed. A fit made on a GPU may be read on another machine. Data that were stored on the GPU are computed
-#' again when they are needed, on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
+#' A saved fit does not contain the factor of the covariance matrix of the exact method. This factor is computed again
+#' when it is first needed. A fit made on a GPU may be read on another machine. Data that were stored on the GPU are
+#' computed again when they are needed, on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports
+#' this.
 #'
 #' @references
 #' Box, G. E. P. and Cox, D. R. (1964) An analysis of transformations. *Journal of the Royal Statistical Society, Series
@@ -357,10 +366,10 @@
 #' days <- data.frame(when = as.Date("2024-01-01") + 0:59, y)
 #' begin <- gp(y ~ 1, days, ~ when, matern(3/2) + nugget(), subset = when < "2024-02-01")
 #' predict(begin, data.frame(when = as.Date("2024-02-03")), se.fit = TRUE)
-#' # lognormal kriging: the mean is not the back-transformed one
+#' # lognormal kriging: the mean is not the back-transformed mean of the logarithm
 #' positive <- gp(exp(y) ~ 1, coords = ~ x, transform = "log")
 #' predict(positive, data.frame(x = 2.5), interval = "prediction", probs = 0.5)
-#' # a power that is estimated; means of 1 to 4 measurements
+#' # an estimated power; means of 1 to 4 measurements
 #' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
 #' # values and derivatives at six points
@@ -501,8 +510,8 @@ without_dot <- function(formula, source) {
   stats::formula(stats::terms(formula, data = columns, allowDotAsName = FALSE))
 }
 
-# Removes the response from the coordinates of the data, because a response is not a coordinate: in `Y ~ 1` with points
-# of sf, Y is not the coordinate Y.
+# Removes the response from the coordinates of the data. In `Y ~ 1` with points of sf, the response Y is not the
+# coordinate Y.
 without_response <- function(source, formula) {
   if (!inherits(formula, "formula") || length(formula) < 3) return(source)
   lost <- setdiff(intersect(source$added, all.vars(formula[[2]])), all.vars(formula[[3]]))
@@ -510,8 +519,8 @@ without_response <- function(source, formula) {
   source
 }
 
-# The observations, a result of gp_data(), and the model of their covariance. `arguments` is a list of values for each
-# observation.
+# The observations, a result of gp_data(), and the model of their covariance. `arguments` is a list of arguments of gp()
+# with a value for each observation.
 data_and_model <- function(formula, covariance, source, coords, arguments, method, family, call) {
   if (!is.null(arguments$group)) check_grouped(covariance, call)
   formula <- without_dot(formula, source)
@@ -548,7 +557,7 @@ settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method != "auto") how$method else if (is_functional(model, parts$layout)) "exact" else
     chosen_method(parts, model, how$precision, how$control, family)
   if (method == "vif") check_vif(model, family, how$backend, call)
-  # Vecchia's approximation is the only possible method for lmc() and this number of observations
+  # for lmc() with too many observations for the exact method, Vecchia's approximation is the only method
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia"
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {

@@ -1,8 +1,8 @@
 # The quality of an approximation by neighbours: the changes of the log-likelihood, the estimates, predictions and
-# standard errors with twice as many neighbours.
+# standard errors when the number of neighbours is doubled.
 
 # The tolerable changes for n observations, see gp_control(): of the log-likelihood; of estimates and predictions, in
-# standard errors; and of standard errors, as relative changes.
+# units of standard errors; and of standard errors, as relative changes.
 tolerable_changes <- function(n, tol) {
   tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
 }
@@ -12,7 +12,7 @@ relative_changes_of <- function(object) {
   abs(object$vecchia$changes) / tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
 }
 
-# `times` is the largest change in units of the tolerable change.
+# `times` is the largest change divided by its tolerable change.
 verdict_by <- function(times) if (times <= 1) "good" else if (times <= 5) "fair" else "poor"
 
 approximation_verdict <- function(object) {
@@ -21,8 +21,8 @@ approximation_verdict <- function(object) {
   if (all(is.na(changes))) "unknown" else verdict_by(max(changes, na.rm = TRUE))
 }
 
-# Returns fit_of(search), the fit at the end of a search. With `neighbours = "auto"`, the number of neighbours is
-# doubled and the search resumed until the changes are tolerable or another doubling would exceed the limit.
+# Returns fit_of(search), the fit at the end of a search. With `neighbours = "auto"`, the function doubles the number of
+# neighbours and resumes the search until the changes are tolerable or another doubling would exceed the limit.
 with_enough_neighbours <- function(search, likelihood, fit_of) {
   repeat {
     fit <- fit_of(search)
@@ -38,8 +38,8 @@ with_enough_neighbours <- function(search, likelihood, fit_of) {
   }
 }
 
-# The description of the neighbours that a fit keeps: the changes of the likelihood, and `moved`, the parameters that
-# twice as many neighbours would give.
+# The description of the neighbours that is stored in a fit: the changes of the likelihood, and `moved`, the estimates
+# that twice as many neighbours would give.
 kept_neighbours <- function(likelihood, search, state, model) {
   kept <- likelihood$kept_neighbours(search$theta)
   if (is.null(kept)) return(NULL)
@@ -49,9 +49,9 @@ kept_neighbours <- function(likelihood, search, state, model) {
   c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
 }
 
-# Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. If observations are many
-# and noisy, new points are conditioned on the observations or, if this is more accurate, on values of the field at the
-# observations.
+# Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. If there are many noisy
+# observations, new points are conditioned on the observations or on values of the field at the observations, whichever
+# is more accurate.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL
@@ -85,15 +85,16 @@ prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("prediction
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
-# The number of neighbours of new points that predictions choose: observations and earlier new points in joint
-# predictions, or observations for VIF. If there are few inputs, values of the field at the observations suffice.
+# The kind of neighbours whose number predictions increase: "new", observations and earlier new points in joint
+# predictions; "local", observations for VIF. With few coordinates, values of the field at the observations suffice, and
+# the number is not increased.
 predicting_count <- function(fit) {
   if (length(fit$vecchia$inducing)) return("local")
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
 }
 
-# The smallest sufficient number of neighbours. The search starts at the number of local kriging and doubles the number
-# until predictions no longer change.
+# The smallest sufficient number of neighbours. The search starts at the number for local kriging and doubles the number
+# until another doubling changes predictions by less than the tolerance.
 enough_to_predict <- function(object, sites, count, max_count = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
@@ -111,7 +112,7 @@ enough_to_predict <- function(object, sites, count, max_count = most_neighbours)
 compared_sites <- 200
 most_neighbours <- 240L
 
-# A list of fits, each with the sites where its predictions are compared.
+# A list of fits to parts of the data, each with the sites where its predictions are compared.
 compared_parts <- function(object) {
   parts <- parts_of_fit(object)
   lapply(parts, function(part) {
@@ -120,8 +121,8 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit restricted to the observations that can be neighbours of the sites, and to some that cover all
-# data.
+# The fit restricted to the observations that can be neighbours of the sites, and to a few observations that cover the
+# whole region.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
   if (!is_observed_base(object)) return(object)
@@ -137,8 +138,8 @@ near_sites <- function(object, sites) {
   replace(object, "data", list(data))
 }
 
-# The fit to representative observations, if there are many observations and the representative ones determine the
-# trend. The low-rank part of VIF depends on all observations of a fit, so a smaller fit saves time.
+# The fit to a representative sample of the observations, if the sample determines the trend; otherwise the whole fit.
+# The low-rank part of VIF depends on all observations of a fit, so a fit to a sample saves time.
 represented_fit <- function(object) {
   rows <- representative_rows(object$model, object$data, compared_points, object$how$control$seed)
   data <- rows_of_data(object$data, rows)
@@ -146,8 +147,8 @@ represented_fit <- function(object) {
   replace(object, c("data", "cell"), list(data, new_cell()))
 }
 
-# The changes of predictions if there are twice as many neighbours and the parameters are `theta`, the estimates with
-# twice as many neighbours.
+# The changes of predictions between the fit and a fit with twice as many neighbours and with the parameters `theta`,
+# the estimates for twice as many neighbours.
 prediction_changes <- function(compared, theta) {
   pairs <- lapply(compared, function(part) {
     about <- part$fit$vecchia
@@ -159,7 +160,7 @@ prediction_changes <- function(compared, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
-# Clears the cell of a fit, which keeps results that depend on the neighbours of its observations.
+# Clears `cell`, the cache of a fit, because the cached results depend on the neighbours of the observations.
 replace_neighbours <- function(object, ...) {
   counts <- Filter(length, list(...))
   if (any(c("m", "inducing") %in% names(counts))) object["cell"] <- list(NULL)
@@ -173,7 +174,7 @@ field_moments <- function(object, sites) {
 }
 
 # Two root mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of the
-# ratios of standard errors. Sites whose standard error is 0 are at observations without noise and are omitted.
+# ratios of standard errors. Sites with standard error 0 are omitted: they are at observations without noise.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))
@@ -182,9 +183,9 @@ change_of_moments <- function(before, after) {
   c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
 }
 
-# A list with the fit itself. If predictions would factor the matrix of all observations, the list instead has fits to
-# up to four parts of the data, each with the observations that are nearest to one observation. Fits with a family are
-# represented by the normal approximation of the posterior (finish_family()).
+# A list of the fit alone. If predictions would factor the matrix of all observations, the list instead contains fits to
+# up to four parts of the data. Each part consists of the observations nearest to one observation. Fits with a family
+# are represented by the normal approximation of the posterior (finish_family()).
 parts_of_fit <- function(object, parts = 4, size = 500L) {
   if (is_observed_base(object)) return(list(object))
   object <- structure(replace(object, "family", list(NULL)), class = "gp")

@@ -10,13 +10,13 @@ approximation_words <- function(object) {
     approximation_advice(object))
 }
 
-# The changes that are tolerable, in the units of change_words().
+# The tolerable changes as text, in the units of change_words().
 tolerable_words <- function(object) {
   changes <- tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
   sprintf(c("%.2g", "%.2g", "%.2g", "%.2g %%"), changes * c(1, 1, 1, 100))
 }
 
-# The advice for a poor approximation if the user or the default determined its number of neighbours; otherwise NULL.
+# The advice for a poor approximation if the number of neighbours is fixed, by the user or by default; otherwise NULL.
 approximation_advice <- function(object, verdict = approximation_verdict(object)) {
   if (verdict == "poor" && !identical(object$how$control$neighbours, "auto")) {
     "`neighbours = \"auto\"` increases the number of neighbours until results change little"
@@ -35,7 +35,7 @@ change_words <- function(object) {
     se = sprintf("standard errors change by %.2g %%", 100 * changes$se))
 }
 
-# All changes, for summary().
+# All changes as text, for summary().
 approximation_table <- function(object) {
   known <- !is.na(object$vecchia$changes)
   if (object$vecchia$all || !any(known)) return(approximation_words(object))
@@ -49,7 +49,7 @@ neighbour_words <- function(about) {
     if (length(about$inducing)) counted(about$inducing, "inducing point"))
 }
 
-# The columns of glance().
+# The columns that describe the approximation in glance().
 glanced_approximation <- function(object) {
   changes <- as.list(object$vecchia$changes)
   data.frame(neighbours = object$vecchia$m, approximation = approximation_verdict(object),
@@ -57,8 +57,8 @@ glanced_approximation <- function(object) {
              change.prediction = changes$predictions, change.se = changes$se)
 }
 
-# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable, or if the approximation with the
-# default number is poor and there are many observations.
+# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable. For many observations, it also
+# warns if the approximation with the default number of neighbours is poor.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
   if (!has_neighbours(fit)) return(invisible())

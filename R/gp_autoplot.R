@@ -1,6 +1,6 @@
-# The plots of plot(), for ggplot2.
+# The plots of plot(), drawn by ggplot2.
 
-# Declares the names of columns in aesthetics, which codetools would report as undefined variables.
+# Declares the names of columns in aesthetics; otherwise codetools would report them as undefined variables.
 utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value",
                          "level", "part"))
 

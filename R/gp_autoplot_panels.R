@@ -5,7 +5,7 @@ ggplot_of_panel <- function(panel, overlay = NULL) {
   draw(panel, overlay) + ggplot2::labs(x = panel$xlab, y = panel$ylab, title = panel$title) + wide_margin()
 }
 
-# A margin for the last label of the horizontal axis, half of which may extend beyond the panel.
+# A margin for the last label of the horizontal axis; half of this label may extend beyond the panel.
 wide_margin <- function() ggplot2::theme(plot.margin = ggplot2::margin(5.5, 16, 5.5, 5.5))
 
 ggplot_map <- function(panel, overlay) {

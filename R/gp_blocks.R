@@ -1,6 +1,7 @@
-# Fits of tables: gp() with data that are read in chunks. A sample of the rows determines the model, its bounds and the
-# design of the trend. All rows are sorted into cells (table_blocks.R). The search for the optimum of the likelihood of
-# all rows (lik_blocks.R) begins at the optimum for typical observations.
+# Fits of tables: gp() with data that are read in chunks. A sample of the rows determines the model, the bounds of its
+# parameters and the design of the trend. All rows are sorted into cells (table_blocks.R), which are boxes of a k-d
+# tree. The search for the optimum of the likelihood of all rows (lik_blocks.R) begins at the optimum for typical
+# observations.
 
 # The argument `noise` of gp(known = list(noise = )) as a quosure.
 noise_quosure <- function(noise) {
@@ -43,8 +44,8 @@ columns_of_fit <- function(source, formula, coords, values) {
   if ("." %in% used) source$columns else intersect(source$columns, used)
 }
 
-# The model, from a sample of the rows that is treated as if it were all rows: `parts` of the fit and its problem, and
-# `theta`, the parameters that scale the distances in cells.
+# The pilot: the model, and the `parts` of a fit and its problem, computed from a sample of the rows as if the sample
+# were the whole table. `theta` contains the parameters that scale the distances in cells.
 pilot_of <- function(scan, formula, covariance, coords, values, known, how, estimate, prior, call) {
   sample <- scan$sample
   source <- data_source(spatial_parts(sample))
@@ -63,8 +64,8 @@ pilot_of <- function(scan, formula, covariance, coords, values, known, how, esti
   pilot
 }
 
-# The parameters by which distances are scaled: the user's parameters, or estimates from the sample if only ratios of
-# ranges are relevant.
+# The parameters by which distances are scaled: the user's parameters or, if the scaling depends on ratios of estimated
+# ranges, estimates from the sample.
 theta_of_cells <- function(pilot, how, estimate, call) {
   parameters <- pilot$model$parameters
   if (estimate == "none") {
@@ -78,8 +79,8 @@ theta_of_cells <- function(pilot, how, estimate, call) {
                       likelihood_for(rows_of_data(pilot$data, rows), pilot$model, how), how, estimate, call)$theta
 }
 
-# The optimum of all observations; the search begins with typical observations in memory, and continues with some of the
-# cells.
+# The optimum for all observations. The search begins with typical observations in memory, and continues with some of
+# the cells.
 search_blocks <- function(blocks, pilot, how, estimate, call) {
   model <- pilot$model
   if (estimate == "none") return(list(theta = pilot$theta))
@@ -106,7 +107,7 @@ search_blocks <- function(blocks, pilot, how, estimate, call) {
   resumable(c(best, start["rivals"]), target)
 }
 
-# Evenly spaced numbers of at most an eighth of the cells, if there are more than eight cells.
+# Evenly spaced numbers of at most an eighth of the cells, if there are more than eight cells; otherwise NULL.
 units_for_start <- function(blocks) {
   cells <- which(!vapply(blocks$units, function(unit) is.null(unit$cell), NA))
   if (length(cells) > 8) cells[some_positions(length(cells), max(1, min(32, length(cells) %/% 8)))]

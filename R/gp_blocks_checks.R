@@ -50,8 +50,7 @@ check_block_model <- function(model, call) {
   stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are not available for a table.", call = call)
 }
 
-# The number of rows of a chunk: a chunk and the columns that are computed from the chunk take a twentieth of the
-# memory.
+# The number of rows of a chunk. A chunk, together with the columns computed from it, takes a twentieth of the memory.
 chunk_rows <- function(memory, columns) {
   if (is.null(memory)) return(2e5)
   min(1e6, max(1e4, floor(memory_bytes(memory) / 20 / (8 * 8 * (columns + 4)))))
@@ -83,8 +82,9 @@ check_table_memory <- function(memory, n, pilot, call) {
                call = call)
 }
 
-# The number of bytes that a fit needs: for R itself, for the heads of all cells with their tree and neighbours, and for
-# some copies of a cell with its halo.
+# The number of bytes that a fit needs: for R itself; for the heads of all cells (the first points of each cell in the
+# ordering), with their tree and neighbours; and for some copies of a cell with its halo (the points of other cells near
+# its box).
 needed_memory <- function(n, pilot) {
   width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
   heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))

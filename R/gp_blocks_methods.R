@@ -1,7 +1,7 @@
 # Methods of fits of tables: plots and summaries read a sample of the observations. Methods that need all observations
 # at once raise errors that name an alternative.
 
-# Stops unless `object` is a fit whose observations are in memory, which the function `what` requires.
+# Stops if `object` is not a fit with its observations in memory, which the function `what` requires.
 check_fit <- function(object, name, what, instead = NULL, call = caller_env()) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg {name}} must be a fit of {.fn gp}.", call = call)
   if (inherits(object, "gp_blocks")) stop_blocks(what, instead, call)
@@ -22,7 +22,7 @@ model.matrix.gp_blocks <- function(object, ...) stop_blocks("model.matrix", "The
 #' @export
 weights.gp_blocks <- function(object, ...) stop_blocks("weights", "The table has the variables of its rows.")
 
-# The residuals of the first observations of the ordering, which cover the region evenly.
+# The residuals of the heads, the first observations of the ordering, which cover the region evenly.
 residuals_of_heads <- function(object, max_rows = 5000) {
   records <- object$blocks$heads
   residuals_of_some(object, records[some_positions(nrow(records), max_rows), , drop = FALSE])

@@ -2,21 +2,21 @@
 #'
 #' Return the parameters, a summary and the observations of a fit as tables, by methods of the generic functions
 #' `tidy()`, `glance()` and `augment()` of packages generics and broom. With package emmeans, `emmeans()` gives marginal
-#' means of the trend on the scale of the linear predictor; `type = "response"` gives marginal means of the response, by
-#' the inverse of the link of a [family][gp_families] or of the transformation of [gp()]. Differences on the scale of
-#' the linear predictor are then shown as ratios, such as odds ratios. Packages insight and performance accept fits as
-#' models: `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and
-#' `r2()` of performance are on the scale of the residuals, which is that of the logarithm for `log(y) ~ x`.
-#' `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while [deviance()][gp_methods] is minus
-#' twice the log-likelihood. `DHARMa::simulateResiduals()` simulates new responses given the field of the data, or with
-#' `conditional = FALSE` given the model; `refit = TRUE` is an error.
+#' means of the trend on the scale of the linear predictor. With `type = "response"` it gives marginal means of the
+#' response, by the inverse of the link of a [family][gp_families] or of the transformation of [gp()]. Differences on
+#' the scale of the linear predictor are then shown as ratios, such as odds ratios. Packages insight and performance
+#' accept fits as models. `insight::get_predicted()` and `insight::get_data()` include the coordinates. `rmse()`,
+#' `mae()` and `r2()` of performance are on the scale of the residuals, which for `log(y) ~ x` is the scale of the
+#' logarithm. `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while
+#' [deviance()][gp_methods] is minus twice the log-likelihood. `DHARMa::simulateResiduals()` simulates new responses
+#' given the field of the data or, with `conditional = FALSE`, given the model; `refit = TRUE` is an error.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add the confidence limits of `confint()`, and their level.
 #' @param effects which parameters: `"trend"`, `"covariance"`, or both.
 #' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios
-#'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors
-#'   remain those of the coefficients; parameters of the covariance are not exponentiated.
+#'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, the standard
+#'   errors of the coefficients are not transformed; parameters of the covariance are not exponentiated.
 #' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
 #' @param ... not used: further arguments are an error.
 #'
@@ -28,13 +28,13 @@
 #'     with `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes
 #'     when the number of neighbours is doubled, see [gp_control()]: `change.logLik`, `change.estimate`,
 #'     `change.prediction` and `change.se`.
-#'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted` (the
-#'     field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`, these
-#'     are the columns of `newdata`, `.fitted` and `.se.fit`; for an object of sf, stars, terra or sp, the result has
-#'     the same class.
-#' @section Errors: those of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method does
-#'   not have. With `exponentiate = TRUE`, a warning of class `kernops_no_log_link` if the model has no log or logit
-#'   link.
+#'     * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted` (the
+#'     field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`, the
+#'     columns are the columns of `newdata`, `.fitted` and `.se.fit`; for an object of sf, stars, terra or sp, the
+#'     result has the class of this object.
+#' @section Errors: the errors of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method
+#'   does not have. With `exponentiate = TRUE`, a warning of class `kernops_no_log_link` if the model has no log or
+#'   logit link.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
@@ -133,7 +133,7 @@ augment.gp <- function(x, newdata = NULL, ...) {
   if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata
 }
 
-# Adds columns to spatial data: maps are combined, points receive additional columns.
+# Adds columns to spatial data: for a map, layers; for points, variables.
 augment_spatial <- function(x, newdata) {
   result <- predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x))
   names(result)[1:2] <- c(".fitted", ".se.fit")
@@ -145,7 +145,7 @@ augment_spatial <- function(x, newdata) {
   newdata
 }
 
-# The variables of the formula with their names in the formula, and the other coordinates.
+# The variables of the formula, with their names in the formula, and the coordinates that are not among these variables.
 augment_fitted <- function(x) {
   points <- new_points(x, NULL, NULL)
   response <- predictive_at(x, points, replace(field_request, "type", augment_scale(x)))

@@ -1,4 +1,4 @@
-#' How far an approximate fit is from the exact answer
+#' Bounds for the error of an approximate fit
 #'
 #' Computes bounds for the difference between a fit by an approximate `method` of [gp()] and the exact Gaussian process
 #' with the same parameters: for the log-likelihood, and for predictions and standard errors at a sample of sites. The
@@ -6,22 +6,22 @@
 #'
 #' @param object a fit of [gp()].
 #' @param newdata,coords new points, as in [predict()][predict.gp], from which a sample of `sites` points is compared.
-#'   Default: half of the sites are between observations that are next to each other, and half anywhere in the range of
-#'   the coordinates, with the covariates, variable and group of the next observation.
-#' @param sites the number of sites. Default: 40, and 20 for more than 5000 observations.
+#'   By default, half of the sites are between observations that are next to each other, and the other half are anywhere
+#'   in the range of the coordinates. Default sites have the covariates, variable and group of the nearest observation.
+#' @param sites the number of sites. Default: 40; for more than 5000 observations, 20.
 #' @param level the probability that all bounds hold.
-#' @param probes the number of random vectors for the log-determinant, at least 2. Default: 16, and 8 for more than 5000
-#'   observations. More vectors make the interval of the log-likelihood shorter.
-#' @param seed the seed of the random vectors and of the sample of `newdata`: one whole number. R's random number
-#'   generator is not affected.
+#' @param probes the number of random vectors for the log-determinant, at least 2. Default: 16; for more than 5000
+#'   observations, 8. More vectors make the interval of the log-likelihood shorter.
+#' @param seed the seed of the random vectors and of the sample of `newdata`: one whole number. The state of R's random
+#'   number generator is not changed.
 #' @param x a certificate.
 #' @param ... not used.
 #'
-#' @details The covariance parameters are those of the fit. The trend is estimated by generalised least squares with
-#' the exact covariance. Let S be the exact covariance matrix of the n observations y, and \eqn{P^{-1} = U'U} the
-#' sparse inverse of Vecchia's approximation, with at least 60 neighbours and at least twice as many as the fit has.
-#' Where a few columns of the covariance matrix explain a smooth field, P is a pivoted Cholesky decomposition plus the
-#' noise (see [kernel_preconditioner()]).
+#' @details The covariance parameters are the parameters of the fit. The trend is estimated by generalised least squares
+#'   with the exact covariance. Let S be the exact covariance matrix of the n observations y, and \eqn{P^{-1} = U'U} the
+#'   sparse inverse of Vecchia's approximation, with at least 60 neighbours and at least twice as many neighbours as the
+#'   fit has. If a few columns of the covariance matrix explain a smooth field, P is instead a pivoted Cholesky
+#'   decomposition plus the noise (see [kernel_preconditioner()]).
 #'
 #' Conjugate gradients, preconditioned by P, solve the systems with S for y, the trend and the covariances of the sites
 #' together. S is not stored. The errors of quadratic forms such as \eqn{y'S^{-1}y}, and therefore of the sum of
@@ -38,38 +38,39 @@
 #' random vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The check takes the time of 6 to 20 products with S, which is proportional to n^2. On a CPU, this is about the time
-#' of the fit for 10,000 observations, and less for fewer. For 30,000 observations, the check takes 13 times as long as
-#' the fit (25 s on one core): in each of 10 products, the covariances of all pairs alone take 1 s, half as long as the
-#' fit. On a GPU, the check is faster than the fit up to a larger number of observations. Fits with up to 500
-#' observations are compared with a dense factorisation. Exact fits have no differences, and nothing is computed.
+#' of the fit for 10,000 observations, and less than the time of the fit for fewer observations. For 30,000
+#' observations, the check takes 13 times as long as the fit (25 s on one core): in each of 10 products, the covariances
+#' of all pairs alone take 1 s, half as long as the fit. On a GPU, the check is faster than the fit up to a larger
+#' number of observations. Fits with up to 500 observations are compared with a dense factorisation. Exact fits have no
+#' differences, and no differences are computed for them.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
-#' field, for the same parameters of the covariance and the family. This requires dense factors of a matrix with a row
-#' for each observation; the check is therefore limited to 2000 observations.
+#' field, for the same parameters of the covariance and the family. This approximation requires dense factors of a
+#' matrix with a row for each observation; the check is therefore limited to 2000 observations.
 #'
-#' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
-#' the exact ones by at most 0.1 exact standard errors (the root of the mean square over the sites), standard errors by
-#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; the approximation is called fair if
-#' the differences are at most five times these limits, otherwise poor.
+#' `print()` shows the approximate results minus the exact results. The approximation is called good if predictions
+#' differ from the exact predictions by at most 0.1 exact standard errors (the root of the mean square over the sites),
+#' standard errors by at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation. The approximation
+#' is called fair if the differences are at most five times these limits, otherwise poor.
 #'
 #' @return A list of class `gp_certificate`:
-#'   * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
-#'     `high` of the exact one;
+#'     * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
+#'     `high` of the exact log-likelihood;
 #'   * `predictions`, a data frame with a row for each site: the coordinates and, if there are several, the `variable`;
 #'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and its
 #'     largest `error`; and `se.low` and `se.high`, the limits of the exact standard error. With a `transform`,
 #'     predictions are on the transformed scale;
 #'   * `verdict`, `"exact"`, `"good"`, `"fair"` or `"poor"`;
-#'   * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, of conjugate
-#'     gradients.
+#'     * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, the number of
+#'     steps of conjugate gradients.
 #'
-#'   `tidy()` has a row for each of the log-likelihood, predictions and standard errors, with the limits `low` and
-#'   `high` of the difference approximate minus exact: of the log-likelihood, of predictions in exact standard errors,
-#'   and of standard errors relative to exact ones. `glance()` has one row: `verdict`, the limits `exact.low` and
-#'   `exact.high` of the exact log-likelihood, `prediction.rms` and `prediction.largest` (differences of predictions in
-#'   exact standard errors), `se.low` and `se.high` (relative differences of standard errors), and `level`. If the
-#'   certificate is stored in the fit, as `fit$certificate <- certify(fit)`, then `print(fit)` shows it and
-#'   `glance(fit)` has these columns.
+#'     `tidy()` has a row for each of the log-likelihood, predictions and standard errors, with the limits `low` and
+#'   `high` of the approximate value minus the exact value. For predictions, these limits are in exact standard errors;
+#'   for standard errors, they are relative to the exact standard errors. `glance()` has one row: `verdict`, the limits
+#'   `exact.low` and `exact.high` of the exact log-likelihood, `prediction.rms` and `prediction.largest` (differences of
+#'   predictions in exact standard errors), `se.low` and `se.high` (relative differences of standard errors), and
+#'   `level`. If the certificate is stored in the fit, as `fit$certificate <- certify(fit)`, then `print(fit)` shows it
+#'   and `glance(fit)` has these columns.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, and for fits with a [family][gp_families] of
 #'   more than 2000 observations: no bound is known for the mode of a Laplace approximation.
@@ -145,8 +146,8 @@ certified_answer <- function(object, places, settings) {
        predictions = certified_predictions(object, places, bounds, problem))
 }
 
-# The Laplace approximation with the dense covariance of the field, with the parameters of the covariance and the family
-# that the fit has; the trend is estimated again.
+# The Laplace approximation with the dense covariance of the field. The parameters of the covariance and the family are
+# the parameters of the fit; the trend is estimated again.
 dense_laplace_answer <- function(object, places) {
   model <- object$model
   model$parameters$value <- unname(object$theta)
@@ -186,8 +187,8 @@ new_certificate <- function(object, result, level, exact) {
 }
 
 # The largest possible differences: of the log-likelihood; of predictions, in exact standard errors, as root mean square
-# and maximum; and the interval of the relative differences of standard errors. Sites whose standard error is 0 are at
-# observations without noise and are omitted.
+# and maximum; and the interval of the relative differences of standard errors. Sites with standard error 0 are omitted:
+# they are at observations without noise.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low
@@ -197,7 +198,7 @@ largest_differences <- function(x) {
        se = if (length(ratio)) range(ratio) else c(0, 0))
 }
 
-# The verdict: within the tolerable changes, or within five times these changes.
+# The verdict: "good" within the tolerable changes, "fair" within five times these changes, otherwise "poor".
 verdict_of <- function(x) {
   off <- largest_differences(x)
   tolerable <- tolerable_changes(x$nobs, 1e-3)[c("loglik", "predictions", "se")]
@@ -246,7 +247,7 @@ glance.gp_certificate <- function(x, ...) {
   as_table(glanced_certificate(x))
 }
 
-# The columns of glance().
+# The columns that describe a certificate in glance().
 glanced_certificate <- function(x) {
   off <- largest_differences(x)
   data.frame(verdict = x$verdict, exact.low = x$loglik$low, exact.high = x$loglik$high,

@@ -5,7 +5,7 @@
 #' @export
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
-  # Student's t distribution has two parameters, the scale and the degrees of freedom: the result is the scale
+  # Student's t distribution has two parameters, the scale and the degrees of freedom; the function returns the scale
   if (!is.null(object$family)) {
     return(unname(object$dispersion[if (object$family$name == "gaussian") "sigma" else "scale"]))
   }
@@ -89,11 +89,12 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Checks that likelihoods are comparable: the responses must be equal and, for restricted likelihoods, also the trends.
+# Checks that likelihoods are comparable. The responses must be equal; for restricted likelihoods, the trends must be
+# equal, too.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
-  # fits of tables have the number of observations and the norm of the response
+  # for a fit of a table, the number of observations and the norm of the response replace the response
   response <- function(fit) fit$blocks$response %||% fit$parts$response %||% fit$parts$y
   y <- response(ours[[1]])
   same <- vapply(ours, function(fit) isTRUE(all.equal(response(fit), y, tolerance = 1e-12)), NA)

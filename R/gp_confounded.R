@@ -1,8 +1,9 @@
-# Terms of a covariance that a fit can hardly distinguish, such as a smooth of a coordinate and a field along it.
+# Terms of a covariance that a fit can hardly distinguish, such as a smooth of a coordinate and a field with this
+# coordinate.
 
-# A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
-# predictions at some of the observations: the correlation is near -1 if the data determine the sum of the terms, but
-# not the single terms.
+# A data frame of pairs of terms; one term of each pair is an effect or a smooth. The column `correlation` is the
+# correlation of the errors of the predictions of both terms at some of the observations. It is near -1 if the data
+# determine the sum of the terms but not the single terms.
 confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
@@ -14,7 +15,7 @@ confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   n <- nrow(object$parts$frame)
   points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, max_rows))
   object <- with_indicators(object)
-  # the sum of the variances of contrasts, because the constant part of a term belongs to the trend
+  # the sum of the variances of contrasts; the constant part of a term is not counted, because it belongs to the trend
   variation <- function(chosen) {
     part <- replace(object, "left_out", list(setdiff(c("trend", names(terms)), chosen)))
     errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)

@@ -2,101 +2,105 @@
 
 #' Settings of gp()
 #'
-#' Makes a list of settings for the argument `control` of [gp()]. If only some methods use a setting, the methods are
-#' given in parentheses.
+#' Makes a list of settings for the argument `control` of [gp()]. If only some methods use a setting, parentheses
+#' contain the names of these methods.
 #'
-#' @param starts number of starting values from which searches begin: the best of all values that are tried; four times
-#'   as many are used if starting values differ in more than four parameters. A larger number never gives a worse
-#'   optimum. With package future.apply these searches run under any `future::plan()`. With 0, one search begins at the
-#'   given values of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
-#' @param subset number of observations used to find good starting values, if there are more than 1.25 times as many
-#'   observations; four times this number is used if there are more than 4000 observations. Half of the subset is drawn
-#'   at random, and the other half are the nearest neighbours of the drawn observations.
+#' @param starts number of starting values from which searches begin: the best of all starting values that are tried. If
+#'   starting values differ in more than four parameters, four times as many are used. A larger number never gives a
+#'   worse optimum. With package future.apply these searches run under any `future::plan()`. With 0, one search begins
+#'   at the given values of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
+#' @param subset number of observations used to find good starting values. A subset is used if there are more than 1.25
+#'   times as many observations; for more than 4000 observations, the subset has four times this number of observations.
+#'   Half of the subset is drawn at random, and the other half are the nearest neighbours of the drawn observations.
 #' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
 #' @param maxit the largest number of steps of the search.
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
 #'   more vectors, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster. For
-#'   random effects with many scattered levels and `method = "vecchia"`, at least 16 vectors are used, and up to 96 (256
-#'   with a family) as long as the Monte Carlo error of the log-likelihood is above 0.04.
+#'   random effects with many scattered levels and `method = "vecchia"`, at least 16 vectors are used. More vectors, up
+#'   to 96 (256 with a family), are drawn as long as the Monte Carlo error of the log-likelihood is above 0.04.
 #' @param precond preconditioner (iterative): `"vecchia"`, `"pivoted_cholesky"` or, for clusters and outliers,
-#'   `"rpcholesky"`, see [kernel_preconditioner()]. With `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if
-#'   a few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
-#'   with long ranges (2 times on a GPU, for fewer than 300,000 observations); else `"vecchia"`. The choice is made
-#'   once, at the first parameters of a search.
-#' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
-#'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
-#'   number of neighbours; default: 40.
-#' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
-#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and the systems
-#'   of random vectors have relative residuals of at most 0.1 / sqrt(n) at the end. If a search finds no better step, it
-#'   continues with a tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64,
-#'   from all rows, or from 10,000 random rows (norms accurate to one per cent) if `cg_tol` is at least 0.001.
+#'   `"rpcholesky"`, see [kernel_preconditioner()]. `"auto"` chooses `"pivoted_cholesky"` if `rank` is given, or if a
+#'   few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
+#'   with long ranges (up to 2 times the noise variance on a GPU, for fewer than 300,000 observations); otherwise it
+#'   chooses `"vecchia"`. The choice is made once, at the first parameters of a search.
+#' @param rank rank of the preconditioner (iterative). Default: twice the square root of the number of observations,
+#'   between 100 and 2000; if `probes` is 0 and `cg_tol` is at least 0.001, two thirds of this number. For `"vecchia"`,
+#'   `rank` is the number of neighbours; default: 40.
+#' @param cg_tol,search_tol relative residuals of the linear systems, at the end (`cg_tol`) and during the search
+#'   (`search_tol`) (iterative). For n > 10,000 observations, the last steps of the search use `search_tol` multiplied
+#'   by sqrt(10000 / n), and the systems of random vectors have relative residuals of at most 0.1 / sqrt(n) at the end.
+#'   If a search finds no better step, it continues with a tenth of the tolerance, down to 1e-5 (in float64). The final
+#'   residuals are computed in float64. If `cg_tol` is at least 0.001, they are computed from 10,000 random rows (norms
+#'   accurate to one per cent), otherwise from all rows.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia,
 #'   vif).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
-#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` is the same as
-#'   `"bar"`, and `FALSE` the same as `"none"`.
-#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 10 with `responses`; 30
-#'   for `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins
-#'   with the default number and doubles it, see the section about the number of neighbours. In [predict()][predict.gp],
-#'   it is the number of neighbours of new points. With package future.apply, likelihoods and predictions that take long
-#'   are distributed over the processes of `future::plan()`, if those processes have more cores than this session uses.
-#'   For likelihoods, each process keeps a part of the observations.
-#' @param inducing number of inducing points of `method = "vif"`, at most that of the observations.
-#' @param neighbour_tol the largest change of the log-likelihood for each observation that is tolerated when the number
-#'   of neighbours is doubled; the other tolerances are multiples of `neighbour_tol`, see the section about the number
-#'   of neighbours.
+#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`: no output. `TRUE` means
+#'   `"bar"`, and `FALSE` means `"none"`.
+#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60; for more than
+#'   20,000 observations with up to 3 coordinates, 30; with a [family][gp_families], 20; with `responses`, 10; for
+#'   `method = "vif"`, 30. Where `method = "auto"` chooses more neighbours, the default is up to 120, see [gp()]. With
+#'   `"auto"`, the search begins with the default number and doubles it, see the section about the number of neighbours.
+#'   In [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods
+#'   and predictions that take long are distributed over the processes of `future::plan()`, if those processes have more
+#'   cores than this session uses. For likelihoods, each process keeps a part of the observations.
+#' @param inducing number of inducing points of `method = "vif"`, at most the number of observations.
+#' @param neighbour_tol the largest tolerated change of the log-likelihood for each observation when the number of
+#'   neighbours is doubled. The other tolerances are multiples of `neighbour_tol`, see the section about the number of
+#'   neighbours.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
 #' @param null_draws number of simulated responses without a field that give the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
-#'   separate subdirectory, which is kept, so that the saved fit predicts in another session, and an interrupted fit
+#'   separate subdirectory, which is kept. Therefore a saved fit predicts in another session, and an interrupted fit
 #'   continues from the stored results when it is called again with the same arguments. Delete the subdirectory if the
 #'   data change. If the disk is full, there is an error of class `kernops_disk_error`, and the files are removed.
 #'   Default: a temporary directory that is removed with the fit.
-#' @param memory a bound on the memory of a fit of a table that is read in chunks, and of its predictions: a string
-#'   such as `"8 GB"`, or a number of bytes. A prediction divides the bound among this process and its workers: as many
-#'   workers predict at a time as can hold the field of a cell each, 0.5 to 1 GB, and this process predicts alone if two
-#'   workers exceed the bound. Results have the same digits. A fit that needs more memory, or a cell whose field does
-#'   not fit, is an error of class `kernops_memory_error`. In [predict()][predict.gp], `control = list(memory = )`
-#'   replaces the bound of the fit. Default: no bound, with chunks of 200,000 rows.
+#' @param memory a bound on the memory of a fit of a table that is read in chunks, and of its predictions: a string such
+#'   as `"8 GB"`, or a number of bytes. A prediction divides the bound among this process and its workers. Each worker
+#'   holds the field of a cell, 0.5 to 1 GB; the number of workers that predict at a time is limited by the bound, and
+#'   this process predicts alone if two workers exceed the bound. Results have the same digits for any number of
+#'   workers. A fit that needs more memory, or a cell whose field does not fit, is an error of class
+#'   `kernops_memory_error`. In [predict()][predict.gp], `control = list(memory = )` replaces the bound of the fit.
+#'   Default: no bound, with chunks of 200,000 rows.
 #' @section The number of neighbours:
-#' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` shows the verdict,
-#' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. These are the
-#' changes
-#'   * of the log-likelihood at the same parameters, from 10,000 of the observations if there are more;
+#' Each fit with `method = "vecchia"` is compared with a fit with twice as many neighbours. `print()` shows the verdict,
+#' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. The following
+#' changes are computed:
+#'     * of the log-likelihood at the same parameters; if there are more than 10,000 observations, from 10,000 of them;
 #'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
 #'     positive parameter counts as a tenth of the parameter);
-#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors: root
-#'     mean squares, with the changed estimates. Half of the sites are between observations that are next to each other.
+#'     * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. Both
+#'     changes are root mean squares and include the change of the estimates. Half of the sites are between observations
+#'     that are next to each other.
 #'
-#' An approximation is good if the change of the log-likelihood is at most `neighbour_tol` = 0.001 for each observation
-#' (at most 1 for less than 1000 observations), that of the estimates half a standard error (500 `neighbour_tol`), that
-#' of predictions a tenth of a standard error (100 `neighbour_tol`) and that of standard errors 3 % (30
-#' `neighbour_tol`). It is fair if the changes are at most five times these limits, otherwise poor. [certify()] compares
-#' with exact answers. The changes of a family with more than 20,000 observations are those of predictions alone, unless
-#' `neighbours = "auto"`. For `method = "vif"` with more than 10,000 observations, the change of the log-likelihood is
-#' its expectation from 100 observations, predictions are those of 10,000 observations, and the change of the estimates
-#' is not computed.
+#' An approximation is good if four changes are small enough: the change of the log-likelihood is at most
+#' `neighbour_tol` = 0.001 for each observation (at most 1 for less than 1000 observations), the change of the estimates
+#' at most half a standard error (500 `neighbour_tol`), the change of predictions at most a tenth of a standard error
+#' (100 `neighbour_tol`), and the change of standard errors at most 3 % (30 `neighbour_tol`). The approximation is fair
+#' if the changes are at most five times these limits, otherwise poor. [certify()] compares a fit with exact answers.
+#' For a family with more than 20,000 observations, only the changes of predictions are computed, except with
+#' `neighbours = "auto"`. For `method = "vif"` with more than 10,000 observations, the expected change of the
+#' log-likelihood is computed from 100 observations, predictions are compared for a fit to 10,000 observations, and the
+#' change of the estimates is not computed.
 #'
-#' With `neighbours = "auto"`, neighbours are doubled, and the search continues, until the approximation is good. If
-#' more than `neighbour_limit` neighbours would be required, a warning of class `kernops_neighbours` reports the changes
-#' and the method to use instead. A poor approximation with the default number of neighbours for more than 20,000
-#' observations gives the same warning. New points that are predicted from observations have at least twice as many
-#' neighbours as the observations; this number is doubled, up to 240, as long as doubling changes the predictions by
-#' more than the tolerance; see [predict()][predict.gp] for noisy observations.
+#' With `neighbours = "auto"`, the number of neighbours is doubled, and the search continues, until the approximation is
+#' good. If more than `neighbour_limit` neighbours would be required, a warning of class `kernops_neighbours` reports
+#' the changes and the method to use instead. A poor approximation with the default number of neighbours for more than
+#' 20,000 observations gives the same warning. New points that are predicted from observations have at least twice as
+#' many neighbours as the observations; this number is doubled, up to 240, as long as doubling changes the predictions
+#' by more than the tolerance. For noisy observations, see [predict()][predict.gp].
 #'
 #' The default is a fixed number because the time of a likelihood grows with the third power of the number of
 #' neighbours. On two cores, the approximation is good for 3000 of the satellite temperatures of Heaton et al. (2019)
-#' with 60 neighbours, and for all 105,569 with 30 (3 s). For a smooth field (Matern 5/2, noise of 1 % of its variance,
-#' n = 3000), it is good with 60 (1 s; with 30, the log-likelihood is 15 lower, and predictions are the same to three
-#' digits). For the borehole function (8 inputs, n = 3000) it is poor with 60 (10 s), and `"auto"` stops at 240 (53 s)
-#' with 200 more units of log-likelihood and the same error of predictions: in this example, automatic doubling takes
-#' more time without better predictions.
+#' with 60 neighbours, and for all 105,569 temperatures with 30 neighbours (3 s). For a smooth field (Matern 5/2, noise
+#' of 1 % of its variance, n = 3000), it is good with 60 neighbours (1 s; with 30 neighbours, the log-likelihood is 15
+#' lower, and predictions are the same to three digits). For the borehole function (8 inputs, n = 3000) it is poor with
+#' 60 neighbours (10 s), and `"auto"` stops at 240 neighbours (53 s). The log-likelihood is then 200 units higher, but
+#' the error of predictions is the same: in this example, automatic doubling takes more time without better predictions.
 #'
 #' @references
 #' Heaton, M. J. et al. (2019) A case study competition among methods for analyzing large spatial data. *Journal of
@@ -133,7 +137,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   mget(names(formals()))
 }
 
-# Checks the arguments of gp() in `...`, which are settings.
+# Checks that the arguments of gp() in `...` are settings.
 check_settings_of_gp <- function(arguments, call) {
   settings <- names(formals(gp_control))
   names <- names(arguments) %||% character(length(arguments))

@@ -1,4 +1,4 @@
-# The seconds that each part of a fit takes, for summary(cost = TRUE). A clock runs for one part at a time.
+# The seconds that each part of a fit takes, for summary(cost = TRUE). At any time, a clock counts the time of one part.
 
 fit_parts <- c(data = "data and bases", neighbours = "neighbours", field = "field", mode = "mode and posterior",
                effects = "effects and smooths", trend = "trend", search = "search and the rest")
@@ -36,7 +36,7 @@ with_clock <- function(clock, part, code) {
   timed(part, code)
 }
 
-# The function f, whose time is added to a part.
+# A version of the function f that adds the time of its calls to a part.
 timed_function <- function(part, f) {
   force(f)
   function(...) timed(part, f(...))

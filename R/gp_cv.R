@@ -1,8 +1,8 @@
 #' Cross-validation of a Gaussian process
 #'
-#' Predicts each observation from all others (leave-one-out), or from those outside its fold, with the covariance
-#' parameters of the fit. Leave-one-out predictions are computed in closed form from the inverse of the covariance
-#' matrix. In both cases the trend is estimated again without the predicted observations.
+#' Predicts each observation from all other observations (leave-one-out), or from the observations outside its fold,
+#' with the covariance parameters of the fit. Leave-one-out predictions are computed in closed form from the inverse of
+#' the covariance matrix. Both with and without folds, the trend is estimated again without the predicted observations.
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (or for
@@ -13,7 +13,7 @@
 #' @param seed seed of the random folds.
 #' @details Folds are predicted independently: with package future.apply, they run under any `future::plan()`, on the
 #'   cores of this machine or on other machines. For `method = "vecchia"`, leave-one-out uses the inverse of the
-#'   approximate covariance matrix, with as many neighbours as predictions have. For a fit with a [family][gp_families],
+#'   approximate covariance matrix, with as many neighbours as in predictions. For a fit with a [family][gp_families],
 #'   leave-one-out uses the inverse of the posterior covariance matrix. For an iterative fit, leave-one-out solves one
 #'   system for each observation, in blocks; for more than `exact_limit` observations (see [gp_control()]), the diagonal
 #'   of the inverse is estimated with 16 times the number of `probes` (Hutchinson 1990). For a fit with `transform`, all
@@ -25,12 +25,12 @@
 #'   points of the observations: `sf::st_as_sf()` removes the class `gp_cv`, and `terra::vect()` converts the result to
 #'   an object of terra. Without package sf, the coordinates are additional columns. `summary()` gives the mean error,
 #'   the root mean square error, the mean log score and the proportion of observations within their 95 % prediction
-#'   intervals. A fit with a [family][gp_families] has further columns: `log_density`, the logarithm of the predicted
-#'   probability (density) of the observation (the mean log score is the average of this column), and `within`, whether
-#'   the observation is in its 95 % prediction interval. If the trend cannot be estimated without an observation, such
-#'   as the only one of its group, the prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores the
-#'   observation. Levels of a [random_effect()] and groups without other observations are predicted from the
-#'   distribution of new levels.
+#'   intervals. A fit with a [family][gp_families] has two further columns. `log_density` is the logarithm of the
+#'   predicted probability (density) of the observation; the mean log score is the average of this column. `within`
+#'   tells whether the observation is in its 95 % prediction interval. If the trend cannot be estimated without an
+#'   observation, such as the only observation of its group, the prediction is `NA` with a `se.fit` of `Inf`, and the
+#'   summary ignores the observation. Levels of a [random_effect()] and groups that have no other observations are
+#'   predicted from the distribution of new levels.
 #' @section Conditions: warnings and errors name the fold in which they occur. The conditions have the classes of their
 #'   causes, and warnings have the additional class `kernops_fold_warning`. A warning of class `kernops_unknown_fold`
 #'   names the folds whose predictions are `NA`. If a process of `future::plan()` dies, the error has class
@@ -84,7 +84,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
             axes = if (plane) vapply(1:2, function(k) axis_label(object, k), ""))
 }
 
-# One fold for each of the used rows; labels of all rows of the data are accepted as well.
+# One fold for each row that is used. `folds` may also contain labels for all rows of the data.
 fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
@@ -101,12 +101,13 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   folds
 }
 
-# A number for each label of a fold. Levels of a factor a:b may have the same text.
+# A number for each fold, by its label. Factors are compared by code, because levels of a factor a:b may have the same
+# text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
-# The functions of a fit in cross-validation: the predictive distribution of each observation given all others; the mean
-# and the variance of the observations `out` given the others; and columns of scores, from the predictive distribution
-# `normal` at the observations.
+# The generic functions for cross-validation. leave_one_out(): the predictive distribution of each observation given all
+# other observations. predict_fold(): the mean and the variance of the observations `out` given the other observations.
+# score_columns(): columns of scores, from the predictive distribution `normal` at the observations.
 leave_one_out <- function(object) UseMethod("leave_one_out")
 predict_fold <- function(object, out, refit) UseMethod("predict_fold")
 score_columns <- function(object, normal) UseMethod("score_columns")
@@ -137,8 +138,8 @@ in_fold <- function(label, code) {
   })
 }
 
-# Warns about predictions that are NA because other folds do not determine the trend, as for a level that occurs in one
-# fold only.
+# Warns about predictions that are NA because the other folds do not determine the trend, for example if a level occurs
+# in one fold only.
 warn_about_unknown_folds <- function(object, folds, unknown) {
   if (!length(unknown)) return(invisible())
   x <- object$parts$x
@@ -152,7 +153,7 @@ warn_about_unknown_folds <- function(object, folds, unknown) {
                        without observations."), class = c("kernops_unknown_fold", "kernops_warning"))
 }
 
-# The term of the formula that each column of the trend belongs to.
+# For each column of the trend, the term of the formula to which the column belongs.
 terms_of_columns <- function(object) {
   names <- colnames(object$parts$x)
   labels <- c("(Intercept)", attr(object$parts$terms, "term.labels"))
@@ -168,20 +169,20 @@ lapply_future <- function(x, f) {
   with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
-# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1, the residual of an observation from its prediction by the others is (P
+# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1, the observation minus its prediction from the other observations is (P
 # y)_i / P_ii, and the variance of this residual is 1 / P_ii (Dubrule 1983).
 leave_one_out.gp <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   alone <- inverse$diagonal
   precision <- alone - rowSums(inverse$z^2)
-  # if a coefficient of the trend is undetermined without this observation, the precision is 0
+  # a precision of 0 means that a coefficient of the trend is undetermined without the observation
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
-  # a new observation with the same weight has the same noise variance
+  # assumes that the new observation has the same weight and therefore the same noise variance
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
-# The diagonal of K^-1 by the solver.
+# The diagonal of K^-1, computed by the solver of the method.
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
@@ -200,8 +201,8 @@ solved_diagonal <- function(n, solver) {
   diagonal
 }
 
-# Estimates the diagonal of K^-1: its value is the mean of z * K^-1 z over random signs z (Hutchinson 1990). Each entry
-# is at least the inverse variance of an observation whose field is unknown.
+# Estimates the diagonal of K^-1, which is the mean of z * K^-1 z over random signs z (Hutchinson 1990). The estimate of
+# each entry is raised to its lower bound, the inverse variance of an observation whose field is unknown.
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
   probes <- 16 * max(1, object$how$control$probes)
@@ -234,9 +235,9 @@ predict_fold.gp <- function(object, out, refit) {
 }
 
 # The input of a fit without some observations: the parts of the other observations, with columns of the trend that are
-# linearly independent for these observations; the covariance; and the method of estimation. The omitted points are
-# relative to the centre of the new fit; `told` is TRUE at omitted points where the other observations identify the
-# trend.
+# linearly independent for these observations; the covariance; and the method of estimation. The coordinates of the
+# omitted points are relative to the centre of the new fit. `told` is TRUE at omitted points where the other
+# observations identify the trend.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))

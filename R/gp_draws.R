@@ -5,12 +5,13 @@
 #'
 #' @param fit a fit of [gp()] with `prior`, by the exact method or by `"vecchia"`.
 #' @param n number of draws.
-#' @param seed a seed for [set.seed()]; the state of the generator is then restored. `NULL`: draws start from the
-#'   present state of the generator.
+#' @param seed a seed for [set.seed()]; afterwards, the state of the generator is restored. With `NULL`, draws start
+#'   from the present state of the generator.
 #' @param object,x a result of `gp_posterior()`.
 #' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,cov,probs,above,sums as in [predict()][predict.gp].
-#' @param type `predict()`: `"response"`, or `"link"` for the transformed scale of a fit with `transform`, or the linear
-#'   predictor of a fit with `family`; `simulate()`: as for a fit with a `family`, see [simulate()][simulate.gp].
+#' @param type for `predict()`: `"response"`, or `"link"` for the transformed scale of a fit with `transform`, or for
+#'   the linear predictor of a fit with `family`. For `simulate()`: as for a fit with a `family`, see
+#'   [simulate()][simulate.gp].
 #' @param nsim,conditional,noise,features as in [simulate()][simulate.gp].
 #' @param row.names,optional as in [as.data.frame()].
 #' @param ... not used: further arguments are an error.
@@ -21,30 +22,31 @@
 #'   and other parameters without a natural bound require a prior: otherwise the posterior may be improper. Without a
 #'   prior, angles, ratios, powers and the smoothness `nu` (between 0.1 and 20) are uniform on the scale of the search.
 #'
-#'   Draws are by importance sampling: n proposals from a multivariate t distribution with 5 degrees of freedom around
-#'   the mode (and around the other optima that `summary()` of the fit lists), scaled by the second derivatives there,
-#'   and n further proposals from a multivariate t distribution with the weighted mean and covariance matrix of the
-#'   first n. The importance weights are for the mixture of all proposals (Cornuet et al. 2012), and n of the 2 n
-#'   proposals are drawn by systematic resampling. For `"vecchia"`, the neighbours are those of the fit. The effective
-#'   sample size of the weights is printed; if it is less than n / 2, a warning of class `kernops_low_ess` reports this:
-#'   the draws then represent the posterior poorly.
+#'     Draws are obtained by importance sampling. First, n proposals are drawn from a multivariate t distribution with 5
+#'   degrees of freedom around the mode (and around the other optima that `summary()` of the fit lists), scaled by the
+#'   second derivatives at the mode. Then n further proposals are drawn from a multivariate t distribution with the
+#'   weighted mean and covariance matrix of the first n proposals. The importance weights are for the mixture of all
+#'   proposals (Cornuet et al. 2012), and n of the 2 n proposals are drawn by systematic resampling. For `"vecchia"`,
+#'   the neighbours of the fit are used. The effective sample size of the weights is printed. If it is less than n / 2,
+#'   a warning of class `kernops_low_ess` reports that the draws represent the posterior poorly.
 #'
-#'   `predict()` averages over the draws. The mean is the average of the means given the parameters. The variance is the
-#'   mean of the variances plus the variance of the means (law of total variance); the joint covariances of `cov = TRUE`
-#'   are computed in the same way. Limits of intervals, quantiles and probabilities are those of the mixture of the
+#'     `predict()` averages over the draws. The mean is the average of the means given the parameters. The variance is
+#'   the mean of the variances plus the variance of the means (law of total variance); the joint covariances of `cov =
+#'   TRUE` are computed in the same way. Limits of intervals, quantiles and probabilities refer to the mixture of the
 #'   normal distributions given the parameters. `simulate()` uses the parameters of a different draw for each
-#'   simulation. Each draw takes the time of a factorisation of the covariance matrix, or of the predictions by
-#'   `"vecchia"`.
+#'   simulation. Predictions for each draw take the time of a factorisation of the covariance matrix, or of the
+#'   predictions by `"vecchia"`.
 #'
 #' For a fit with a [family][gp_families], the posterior density is the Laplace approximation of the likelihood
-#' (Vecchia-Laplace for `method = "vecchia"`) times the prior density, with a uniform prior for the coefficients of the
-#' trend, which are drawn as well. Parameters of the family, such as the `shape` of `Gamma()`, keep their estimates.
-#' Quantiles of new observations are those of the mixture of the distributions given the parameters. Quantiles of means
-#' over blocks, and of a transformed response, use 4,000 draws of the field, shared among the draws of the parameters.
+#' (Vecchia-Laplace for `method = "vecchia"`) times the prior density. The coefficients of the trend have a uniform
+#' prior and are also drawn. Parameters of the family, such as the `shape` of `Gamma()`, keep their estimates. Quantiles
+#' of new observations refer to the mixture of the distributions given the parameters. Quantiles of means over blocks,
+#' and of a transformed response, use 4,000 draws of the field, shared among the draws of the parameters.
 #'
 #' @return `gp_posterior()`: an object of class `gp_posterior`. `as.data.frame()` has a row for each draw and a column
 #'   for each estimated parameter, `summary()` a row for each parameter with its mean, standard deviation and quantiles;
-#'   `ess` is the effective sample size. `predict()` and `simulate()` return what they return for a fit.
+#'   `ess` is the effective sample size. The results of `predict()` and `simulate()` have the form of the results for a
+#'   fit.
 #' @section Errors: class `kernops_input_error` for fits without the required priors, for ML fits with an estimated
 #'   trend, and for fits by the iterative method, whose likelihood has a Monte Carlo error.
 #' @references

@@ -1,7 +1,8 @@
 # Posterior draws of fits with a family: draws of the parameters of the covariance and the coefficients of the trend.
 # The parameters of the family keep their estimates.
 
-# The fit with a model whose parameters are all parameters of the search, including the coefficients of the trend.
+# The fit in the form that the sampler requires: its model has all parameters of the search, also the trend
+# coefficients.
 sampled_fit <- function(fit) UseMethod("sampled_fit")
 
 sampled_fit.gp <- function(fit) fit
@@ -13,7 +14,7 @@ sampled_fit.gp_family_fit <- function(fit) {
   replace(fit, c("data", "model", "theta"), list(fit$response, outer, theta))
 }
 
-# The method for families, in which the coefficients of a draw are treated as known.
+# The method for families. The coefficients of the trend in a draw are treated as known.
 with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   problem <- list(data = fit$response, model = fit$model, outer = fit$outer, center = fit$center)
   state <- finish_family(problem, likelihood, list(theta = theta), NULL)
@@ -28,8 +29,8 @@ with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   fit
 }
 
-# The draws as a matrix with a row for each draw; coefficients of the orthogonal basis are converted to coefficients of
-# the trend.
+# The draws as a matrix with a row for each draw. Coefficients of the orthogonal basis of the trend are converted to
+# coefficients of the trend.
 reported_draws <- function(posterior) {
   fit <- sampled_fit(posterior$fit)
   parameters <- fit$model$parameters

@@ -1,7 +1,7 @@
 # Adaptive importance sampling of the posterior of the parameters, on the scale of the search.
 
-# The target of the sampler: `centers`, the optima of the posterior density, the mode first; `scales`, the covariance
-# matrices of the normal approximations at these optima; and the functions log_density(s) and theta_of(s).
+# The target of the sampler: `centers`, the optima of the posterior density, beginning with the mode; `scales`, the
+# covariance matrices of the normal approximations at these optima; and the functions log_density(s) and theta_of(s).
 posterior_target <- function(fit) {
   fit <- sampled_fit(fit)
   parameters <- fit$model$parameters
@@ -13,7 +13,7 @@ posterior_target <- function(fit) {
   centers <- lapply(optima, function(theta) to_search(sampled, theta[free]))
   low <- to_search(sampled, sampled$lower)
   high <- to_search(sampled, sampled$upper)
-  turning <- is_direction(sampled) # directions are equal after half a turn
+  turning <- is_direction(sampled) # a direction and the direction after half a turn are equal
   low[turning] <- centers[[1]][turning] - pi / 2
   high[turning] <- centers[[1]][turning] + pi / 2
   theta_of <- function(s) replace(theta, free, from_search(sampled, s))
@@ -65,7 +65,7 @@ log_sum_exp <- function(x) {
   top + log(rowSums(exp(x - top)))
 }
 
-# Adds a component with the mean and covariance of weighted draws, if there are enough draws.
+# Adds a component with the mean and covariance of the weighted draws, if there are enough draws to estimate them.
 adapted <- function(first, s, weight) {
   if (1 / sum(weight^2) < 10 * ncol(s)) return(first)
   moments <- stats::cov.wt(s, weight, method = "ML")
@@ -97,7 +97,7 @@ t_mixture <- function(centers, scales, df = 5) {
   })
 }
 
-# The numbers of n draws, in random order. The frequency of a number is n times its weight, rounded up or down.
+# The numbers of n draws, in random order. Number k occurs n times its weight, rounded up or down.
 systematic_sample <- function(weight, n) {
   upto <- cumsum(weight)
   levels <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]

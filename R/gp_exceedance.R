@@ -6,27 +6,27 @@
 #' @inheritParams predict.gp
 #' @param object a fit of [gp()] for one variable.
 #' @param above thresholds, on the scale of `type`.
-#' @param areas the area of each row of `newdata`: one number for all, a vector, or a matrix with a column for each
+#' @param areas the area of each row of `newdata`: one number for all rows, a vector, or a matrix with a column for each
 #'   region, with 0 in the rows outside the region. Default: 1 for each row, so that areas are numbers of points.
 #' @param level the level of the interval.
 #' @param type `"response"`, or `"link"`: the transformed scale of a fit with `transform`, or the linear predictor of a
 #'   fit with a [family][gp_families].
 #' @param nsim number of draws of the field for standard errors and intervals.
-#' @param seed the seed of the draws; the state of the generator is then restored. With `NULL` draws differ from call to
-#'   call.
+#' @param seed the seed of the draws; afterwards, the state of the generator is restored. With `NULL`, draws differ from
+#'   call to call.
 #'
 #' @details The expected area is the sum of the areas times the probabilities of exceedance, without a Monte Carlo
 #'   error. The standard error and the interval depend on the joint distribution of all points: both are computed from
-#'   the areas in `nsim` joint draws, like those of [simulate()][simulate.gp]; memory does not grow with `nsim`. With a
-#'   thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by `method =
+#'   the areas in `nsim` joint draws, like the draws of [simulate()][simulate.gp]; memory does not grow with `nsim`.
+#'   With a thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by `method =
 #'   "vecchia"` is drawn by a sparse factor, a million cells are feasible.
 #'
-#'   The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters are
-#'   those of the fit, without their uncertainty.
+#'     The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters
+#'   are the estimates of the fit, and their uncertainty is ignored.
 #'
 #' @return A data frame with a row for each threshold and region: `above`, `region` (the name or number of the column of
-#'   `areas`, if this is a matrix), the expected area `fit`, `se.fit`, and the limits `lwr` and `upr` of the interval.
-#'   A region that contains a row with missing values is `NA`.
+#'     `areas`, if `areas` is a matrix), the expected area `fit`, `se.fit`, and the limits `lwr` and `upr` of the
+#'   interval. The results for a region that contains a row with missing values are `NA`.
 #' @section Errors: class `kernops_input_error` for invalid arguments, polygons, and fits of several variables;
 #'   `kernops_dim_error` if the number of `areas` is wrong.
 #' @seealso [predict()][predict.gp], whose argument `sums` predicts totals, and whose argument `above` gives the
@@ -69,8 +69,8 @@ gp_exceedance <- function(object, newdata = NULL, above, areas = 1, level = 0.95
   if (is.null(regions)) table else cbind(table[1], region = rep(regions, length(above)), table[-1])
 }
 
-# A matrix with a row for each draw and a column for each region of each threshold. Draws are computed in batches of
-# about 1 GB.
+# A matrix with a row for each draw and a column for each combination of a threshold and a region. Draws are computed in
+# batches of about 1 GB.
 drawn_areas <- function(object, points, areas, above, nsim, seed, back) {
   batch <- max(1, floor(1e8 / max(1, nrow(areas))))
   draw <- function() lapply(seq(1, nsim, by = batch), function(first) {

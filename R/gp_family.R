@@ -2,8 +2,7 @@
 #'
 #' With `family`, [gp()] fits a generalised linear model with a latent Gaussian process (a generalised linear
 #' geostatistical model): given the linear predictor \eqn{\eta = X\beta + f(u) + offset}, observations are independent
-#' with mean \eqn{g^{-1}(\eta)}. The likelihood, in which the process is integrated out, is that of the Laplace
-#' approximation.
+#' with mean \eqn{g^{-1}(\eta)}. The process is integrated out of the likelihood by the Laplace approximation.
 #'
 #' @param theta the size of the negative binomial distribution: its variance is \eqn{\mu + \mu^2 / \theta}. Default:
 #'   estimated.
@@ -25,11 +24,11 @@
 #'   * `tweedie()`, with the link `"log"`: non-negative numbers, some of which are 0, such as catches and rainfall. Its
 #'     parameters are `power` and `dispersion`.
 #'
-#' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
-#' ordered classes; [likelihood()] makes a family of a formula. `binomial()`, `poisson()` and `Gamma()` are those of
-#' package stats; `MASS::negative.binomial(theta)` and `mgcv::nb()` are the same as `negative_binomial(theta)`, and
-#' `gaussian()` is the same as no family. A family may also be given as a function or its name. Parameters without a
-#' value are estimated together with those of the covariance.
+#' [gp_family()] offers more families by their names: other counts, counts with more zeros, times with censoring,
+#' shares, ordered classes. [likelihood()] makes a family from a formula. `binomial()`, `poisson()` and `Gamma()` are
+#' the functions of package stats; `MASS::negative.binomial(theta)` and `mgcv::nb()` are the same as
+#' `negative_binomial(theta)`, and `gaussian()` is the same as no family. A family may also be given as a function or by
+#' its name. Parameters of a family without a value are estimated together with the parameters of the covariance.
 #'
 #' `weights` are prior weights as in [glm()]: an observation of weight w counts as w observations. Weights multiply the
 #' log-likelihood of counts and the parameter `shape` (the response is then a mean); with `student()` the scale of an
@@ -41,55 +40,56 @@
 #' ~ x, d, covariance = random_effect(~ 1 | site), family = poisson())`.
 #'
 #' A [nugget()] of the covariance is independent variation of the linear predictor from observation to observation
-#' (overdispersion). The default covariance of a family has no nugget, since presence and absence do not determine its
-#' variance.
+#' (overdispersion). The default covariance of a family has no nugget, since binary data do not determine the variance
+#' of a nugget.
 #'
 #' @section Method:
-#' The mode of the process given the data is found by Newton's method, and the likelihood is that of the normal
+#' Newton's method finds the mode of the process given the data, and the likelihood is the likelihood of the normal
 #' approximation at the mode (Rasmussen and Williams 2006, sections 3.4 and 5.5). The matrix that is factorised is K +
 #' \eqn{W^{-1}}, with the covariance matrix K and the negative second derivatives W of the log density; its rows are
-#' scaled so that the factor is as stable as that of \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are
-#' estimated by maximum likelihood with all other parameters, so that [logLik()], [AIC()] and [anova()] compare trends
-#' as well as covariances. All gradients are exact, including the change of the mode with the parameters. The log
+#' scaled so that the factor is as stable as the factor of \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend
+#' are estimated by maximum likelihood with all other parameters, so that [logLik()], [AIC()] and [anova()] compare
+#' trends as well as covariances. All gradients are exact, including the change of the mode with the parameters. The log
 #' densities of Student's t distribution, of the link `"cauchit"` and of some families of [gp_family()] are not concave,
 #' so that some of their second derivatives are positive. The likelihood, its gradient, standard errors and predictions
 #' use these second derivatives; the steps of Newton's method use the expected information instead (for Student's t
-#' distribution see Hartmann and Vanhatalo 2019). The likelihood uses the expected information where the second
-#' derivatives of the joint density of process and data are not those of a maximum: at a saddle between two modes, such
-#' as one mode that follows an outlier and another that follows its neighbours. A warning of class
-#' `kernops_expected_weights` reports this, and `summary()` states it.
+#' distribution see Hartmann and Vanhatalo 2019). At a saddle between two modes, the second derivatives of the joint
+#' density of process and data are not the second derivatives of a maximum. An example is an observation with one mode
+#' that follows an outlier and another mode that follows its neighbours. At such a point, the likelihood uses the
+#' expected information as well; a warning of class `kernops_expected_weights` reports this, and `summary()` states it.
 #'
 #' `method = "exact"` factorises covariance matrices, in some ten steps of Newton's method for each likelihood. The next
-#' section describes the method for more observations.
+#' section describes the method for larger numbers of observations.
 #'
 #' The Laplace approximation is accurate if the data determine the linear predictor well, by counts that are not small
 #' or by many neighbours. For binary data with a field of large variance, the variance is underestimated. The posterior
-#' of low counts is skewed, and the approximation uses its mode as the mean: in simulated fields with about three counts
-#' at a location, the true linear predictor was on average about a seventh of a standard deviation below the predicted
-#' mean. With [student()], posterior ranges tend to be short: in 400 simulated data sets, the true range was on average
-#' at the 0.58-quantile of posterior draws instead of the median.
+#' of the process given low counts is skewed, and the approximation uses its mode as the mean: in simulated fields with
+#' about three counts at a location, the true linear predictor was on average about a seventh of a standard deviation
+#' below the predicted mean. With [student()], posterior ranges tend to be short: in 400 simulated data sets, the true
+#' range was on average at the 0.58-quantile of posterior draws instead of the median.
 #'
 #' @section Many observations:
-#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021), which `method = "auto"` uses
+#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021). `method = "auto"` uses it
 #' for more than a quarter of `exact_limit` observations, as each likelihood of the exact method factorises some ten
 #' matrices. The Laplace approximation is the same, but the process has the density of Vecchia's approximation: the
 #' value at each location is conditioned on the values at its nearest earlier locations in the ordering, 20 by default
-#' (`neighbours` of [gp_control()]). The process is conditioned without its nugget and without the noise of the
-#' observations; therefore, few neighbours are enough. Observations at the same location share one value. The variances
-#' at the locations are multiplied by 1 + 1e-9, so that matrices of smooth covariances can be factorised.
+#' (`neighbours` of [gp_control()]). The conditional distributions of the process contain neither its nugget nor the
+#' noise of the observations; therefore, few neighbours are enough. Observations at the same location share one value.
+#' The variances at the locations are multiplied by 1 + 1e-9, so that matrices of smooth covariances can be factorised.
 #'
 #' The posterior precision of the process is a sparse matrix. Its Cholesky factor, which begins with the last locations
 #' of the ordering, is computed without fill-in: the factor has no entries where the matrix is zero. This omission does
 #' not change the mode, which is computed by conjugate gradients with the factor as preconditioner. The omission changes
 #' the determinant, but by less than the choice of the number of neighbours does. With all other locations as
-#' neighbours, all results equal those of the exact method. The gradient is that of the approximation, including the
-#' change of the mode and of the factor; it is exact up to rounding, since the derivatives of the covariance are
-#' symbolic. For up to 20,000 observations, `print()` shows the change of the log-likelihood if the number of neighbours
-#' were doubled. For 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the plane, ranges estimated with 20
-#' neighbours were 0.2 to 0.4 standard errors below those with more neighbours; with 40 neighbours a likelihood takes
-#' three to four times as long, and the difference is below a tenth of a standard error. Smooth covariances, such as
-#' [squared_exponential()], and more than three coordinates need more neighbours. Like all estimates by maximum
-#' likelihood, variance and range tend to be low if the region is only a few ranges wide.
+#' neighbours, all results equal the results of the exact method. The gradient is the gradient of the approximation,
+#' including the change of the mode and of the factor; it is exact up to rounding, since the derivatives of the
+#' covariance are symbolic. For up to 20,000 observations, `print()` shows by how much the log-likelihood would change
+#' if the number of neighbours were doubled. For 20,000 and 100,000 counts and a [matern()] of smoothness 3/2 in the
+#' plane, ranges estimated with 20 neighbours were 0.2 to 0.4 standard errors below ranges estimated with more
+#' neighbours. With 40 neighbours a likelihood takes three to four times as long, and the difference is below a tenth of
+#' a standard error. Smooth covariances, such as [squared_exponential()], and more than three coordinates need more
+#' neighbours. Like all estimates by maximum likelihood, variance and range tend to be low if the region is only a few
+#' ranges wide.
 #'
 #' The search first finds the optimum for a tenth of the observations, then the optimum for all observations with 10
 #' neighbours. Predictions condition a new point on the nearest 30 locations, and add the posterior variance of their
@@ -101,27 +101,28 @@
 #'
 #' @section Methods of the fits:
 #' The methods of [gp_methods] apply, with these differences.
-#'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family after those of the covariance.
+#'     * `coef()`, `vcov()`, `confint()` and `summary()` list the parameters of the family after the covariance
+#'     parameters.
 #'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"` or
 #'     `"quantile"` residuals, given the fitted process. Quantile residuals are the standard normal quantiles of the
 #'     distribution function of the family at the observation, randomised for discrete responses (Dunn and Smyth 1996)
 #'     by the `seed` of [gp_control()].
-#'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
-#'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is the
-#'     transformed interval of the linear predictor; `"prediction"` is the interval of a new observation. The quantiles
-#'     `probs` and the probabilities `above` are those of a new observation with `"prediction"`, otherwise of the mean
-#'     given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are available on both
-#'     scales, see [predict()][predict.gp].
+#'     * `predict(type = "response")`, the default, returns the mean of the response, the average over the latent normal
+#'     distribution, with its standard error; `type = "link"` returns the linear predictor. `interval = "confidence"` is
+#'     the transformed interval of the linear predictor; `"prediction"` is the interval of a new observation. With
+#'     `"prediction"`, the quantiles `probs` and the probabilities `above` refer to a new observation; otherwise they
+#'     refer to the mean given the field, such as a prevalence above 0.2. `block`, `cov`, `nmax` and `maxdist` are
+#'     available on both scales, see [predict()][predict.gp].
 #'   * [simulate()][simulate.gp] draws new responses of the observations and returns a data frame, as
 #'     [stats::simulate()] does. With `newdata`, it draws the linear predictor at new points; with `type = "response"`,
 #'     the inverse link of the linear predictor; and with `noise = TRUE`, new observations.
-#'   * `family()` has the link functions, the variance and the deviance, as a family of [glm()].
+#'     * `family()` returns the link functions, the variance and the deviance, as a family of [glm()].
 #'   * [gp_cv()] predicts each observation from all others, by the cavity distribution of the Laplace approximation.
 #'
 #' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,
-#'   proportions without numbers of trials or factors with three levels; for other families and links; and for
-#'   `estimate = "REML"`, `method = "iterative"` and `known$noise`, which families do not have; and for
-#'   `backend = "cuda"` with the exact method. A warning of class `kernops_not_converged` if the mode is not found.
+#'   proportions without numbers of trials or factors with three levels; for other families and links; for `estimate =
+#'   "REML"`, `method = "iterative"` and `known$noise`, which are not available for families; and for `backend = "cuda"`
+#'   with the exact method. A warning of class `kernops_not_converged` if the mode is not found.
 #'
 #' @return `negative_binomial()` and `student()`: a family for [gp()], an object of class `gp_family`.
 #'
@@ -162,7 +163,7 @@
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", neighbours = 10)
 #'
-#' # counts in observations of different length, with more variance than a Poisson distribution
+#' # counts from observations of different length, with more variance than a Poisson distribution
 #' d$hours <- runif(80, 1, 5)
 #' d$seen <- rnbinom(80, mu = d$hours * exp(sin(d$x)), size = 5)
 #' rate <- gp(seen ~ 1 + offset(log(hours)), d, ~ x, matern(5/2), family = negative_binomial())
