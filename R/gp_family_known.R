@@ -1,10 +1,10 @@
 # Creates the family of a fit from the user's argument.
 
-# A family is
-#   name, link
+# A family is a list of
+#   name, link  the name of the family and of its link
 #   density     how observations depend on the linear predictor: density_of() in lik_family.R
-#   parameters  a data frame of the parameters with columns of covariance_model(): name, value (NA: to be estimated),
-#   fixed
+#   parameters  a data frame of the parameters with the columns of covariance_model(): name, value (NA: to be
+#               estimated), fixed
 new_family <- function(name, values = list(), link = NULL, row = family_row_of(name, values), call = caller_env()) {
   link <- link %||% row$links[[1]]
   if (!link %in% row$links) {
@@ -16,15 +16,15 @@ new_family <- function(name, values = list(), link = NULL, row = family_row_of(n
             class = "gp_family")
 }
 
-# The row of the table of families for a name. Entries of the table that are functions are called with constants, such
-# as limits of the response.
+# The row of the table of families for a name. If the entry of the table is a function, the function is called with
+# constants, such as limits of the response.
 family_row_of <- function(name, values) {
   row <- family_table()[[name]]
   if (is.function(row)) return(do.call(row, values[intersect(names(values), names(formals(row)))]))
   if (!is.null(row$of_classes)) row$of_classes(length(values) + 2) else row
 }
 
-# The family as R code, such as a call of gp_family().
+# The call by which a user makes the family, such as a call of gp_family(), as text.
 family_label <- function(name) {
   constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student", "tweedie", "likelihood")
   if (name %in% constructed) paste0(name, "()") else paste0("gp_family(\"", name, "\")")
@@ -53,8 +53,8 @@ family_table <- function() list(
   student = student_row, tobit = tobit_row
 )
 
-# The family of a fit after the response is known: for an ordered response, it has a parameter for each additional
-# class.
+# The family of a fit, settled when the response is known: for an ordered response, the family gets a parameter for each
+# additional class.
 settled_family <- function(family, y, call = caller_env()) {
   of_classes <- family$density$of_classes
   count <- max(y)
@@ -67,7 +67,7 @@ settled_family <- function(family, y, call = caller_env()) {
   new_family(family$name, list(), family$link, of_classes(count))
 }
 
-# NULL means Gaussian observations.
+# Converts the argument `family` to a family; NULL means Gaussian observations.
 as_family <- function(family, call = caller_env()) {
   if (is.character(family) && length(family) == 1) {
     if (family %in% setdiff(names(family_table()), "gaussian")) return(new_family(family, call = call))
@@ -90,7 +90,8 @@ other_family_names <- c(
 )
 
 # The name and the values of parameters of a family object from package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for
-# other families. Families of mgcv lack `n.theta`, the number of parameters to estimate, if their parameter has a value.
+# other families. In families of mgcv whose parameter has a value, `n.theta`, the number of parameters to estimate, is
+# 0.
 known_family <- function(name, family) {
   value <- function() if (identical(as.numeric(family$n.theta), 0)) family$getTheta(TRUE)
   size <- function() if (inherits(family, "extended.family")) value() else get(".Theta", environment(family$variance))

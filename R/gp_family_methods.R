@@ -41,8 +41,8 @@ family_residuals <- function(object, y, mu, w, type) {
 }
 
 # The standard normal quantiles of the probabilities of the observations given the fitted process. For a discrete
-# observation, the probability is drawn uniformly between the probability of smaller values and the probability of
-# values up to the observation.
+# observation, the probability is drawn from the uniform distribution between the probability of smaller values and the
+# probability of values up to the observation.
 quantile_residuals <- function(object) {
   y <- object$parts$y
   w <- object$parts$weights
@@ -55,8 +55,8 @@ quantile_residuals <- function(object) {
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
-# The probability of values below y; p is the probability of values up to y, which is larger if y has a positive
-# probability.
+# The probability of values below y. `p` is the probability of values up to y, which is larger if the value y has a
+# positive probability.
 lower_probability <- function(density, x, y, p) {
   if (density$discrete) return(cdf(x, y - value_unit(x)))
   replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)
@@ -86,8 +86,8 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   v
 }
 
-# The covariance matrix of all estimated parameters, in which the trend comes first: the inverse of the information of
-# the search.
+# The covariance matrix of all estimated parameters, in which the coefficients of the trend come first. It is the
+# inverse of the information of the search.
 family_vcov <- function(object) {
   parameters <- object$outer$parameters
   free <- which(!parameters$fixed)
@@ -112,9 +112,9 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# The information on the scale of the search, by differences of the gradient. For larger fits, only the parameters of
-# the family have differences. The information on the covariance and the trend comes from the search, which has no cross
-# terms with the parameters of the family.
+# The information on the scale of the search, computed by differences of the gradient. For larger fits, differences are
+# computed for the parameters of the family only. The information on the covariance and the trend then comes from the
+# search, and has no cross terms with the parameters of the family.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
   kept_in(object$information, key = list(object$outer_theta, free), compute = function() {
@@ -154,7 +154,7 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   limits
 }
 
-# Wald limits of a parameter with two bounds, computed on the logit scale.
+# Wald limits of a parameter with a lower and an upper bound, computed on the logit scale.
 limits_within <- function(range, value, se, level) {
   width <- diff(range)
   share <- (value - range[[1]]) / width

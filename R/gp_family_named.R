@@ -1,8 +1,8 @@
 #' Families of gp() by their names
 #'
 #' `gp_family()` makes a family for [gp()] from its name, with values of its parameters if these are known. The linear
-#' predictor \eqn{\eta} determines the mean \eqn{\mu} by the link; the parameters of a family are estimated together
-#' with those of the covariance, unless they have a value.
+#' predictor \eqn{\eta} determines the mean \eqn{\mu} by the link. Parameters of a family without a value are estimated
+#' together with the parameters of the covariance.
 #'
 #' @param name the name of a family, see the table.
 #' @param ... values of parameters, such as `theta = 2`. For `"tobit"` also the limits `left` and `right`.
@@ -32,23 +32,23 @@
 #' | `"student"` | numbers with outliers: `df`, `scale` | |
 #' | `"tobit"` | numbers that are censored at `left` or `right`: `sigma` | \eqn{sigma^2} |
 #'
-#' The link is the logarithm for counts, times and other positive numbers; `"gaussian"`, `"student"` and `"tobit"` have
-#' the identity.
+#' The link is the logarithm for counts, times and other positive numbers; the link of `"gaussian"`, `"student"` and
+#' `"tobit"` is the identity.
 #'
 #' \eqn{\mu = g^{-1}(\eta)} is the mean of the response, with these exceptions. For truncated counts, \eqn{\mu} is the
-#' mean before truncation. For the zero-inflated families, it is the mean of the counts without the additional zeros.
-#' For the hurdle and delta families, it is the mean of the distribution of the values that are not 0, before
-#' truncation: the mean of the response is \eqn{(1 - zero)} times the mean of this distribution, for hurdle families
-#' after truncation. For times and `"tobit"`, \eqn{\mu} is the mean of the variable without censoring. Predictions on
-#' the scale of the response are means and quantiles of the response, for times and `"tobit"` of the variable without
-#' censoring, for `"ordered"` of the numbers 1, 2, ... of the classes.
+#' mean before truncation. For the zero-inflated families, \eqn{\mu} is the mean of the counts without the additional
+#' zeros. For the hurdle and delta families, \eqn{\mu} is the mean of the distribution of the values that are not 0,
+#' before truncation. The mean of the response is \eqn{(1 - zero)} times the mean of this distribution, which for hurdle
+#' families is the mean after truncation. For times and `"tobit"`, \eqn{\mu} is the mean of the variable without
+#' censoring. Predictions on the scale of the response are means and quantiles of the response; for times and `"tobit"`,
+#' of the variable without censoring; for `"ordered"`, of the numbers 1, 2, ... of the classes.
 #'
 #' Times are a positive response, `cbind(time, status)` or `survival::Surv(time, status)`, with a status of 1 for an
 #' event and 0 for a time that is censored. A response of `"tobit"` at a limit or beyond is censored.
 #'
 #' For `"ordered"`, with K classes, the class is at most k if \eqn{\eta + e} is below the cut point k, where e has a
-#' logistic or a normal distribution. The first cut point is 0, and the cut point k is gap2 + ... + gapk: the constant
-#' of the trend is minus the first cut point of `MASS::polr()`.
+#' logistic or a normal distribution. The first cut point is 0, and the cut point k is gap2 + ... + gapk. Therefore the
+#' constant of the trend is minus the first cut point of `MASS::polr()`.
 #'
 #' `weights` multiply the log density; for `"inverse_gaussian"` and `"tweedie"` the dispersion of an observation is
 #' divided by its weight, and for `"beta_binomial"` weights are numbers of trials.
@@ -59,23 +59,23 @@
 #' By default, the parameters of a family are numbers. The arguments `zi`, `dispersion` and `predictors` of [gp()] give
 #' a parameter \eqn{\phi} a separate linear predictor: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where z are the
 #' columns of the model matrix of a one-sided formula. The link g is the logarithm; for probabilities, `delta` and
-#' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of `zi` or
-#' `zero`, `dispersion` that of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`, `sigma`, `precision` or
-#' `scale`, whichever the family has; `predictors = list(name = ~ x)` is the predictor of any parameter, also of a
-#' [likelihood()]. These predictors have only fixed coefficients: random effects, smooths and offsets are for the trend,
-#' except in noise fields (see below).
+#' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of the parameter
+#' `zi` or `zero`. `dispersion` is the predictor of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`,
+#' `sigma`, `precision` or `scale`, whichever the family has. `predictors = list(name = ~ x)` is the predictor of any
+#' parameter, also of a [likelihood()]. These predictors have only fixed coefficients: random effects, smooths and
+#' offsets are available for the trend only, except in noise fields (see below).
 #'
 #' The coefficients \eqn{\gamma} and all other parameters are estimated jointly by maximum likelihood, with exact
-#' gradients. The search starts from a parameter that is constant. `coef()`, `vcov()`, `confint()` and `tidy()` include
-#' the coefficients \eqn{\gamma} among the parameters of the covariance, by names such as `zi x`; `summary()` has a
-#' table for each predictor, and [anova()] tests the coefficients. Predictions of responses and residuals use the
-#' parameter of each observation: new data need the covariates of all predictors. The functions that [family()] returns
-#' for such a fit apply to the observations of the fit only.
+#' gradients. The search starts from a constant parameter \eqn{\phi}. `coef()`, `vcov()`, `confint()` and `tidy()`
+#' include the coefficients \eqn{\gamma} among the parameters of the covariance, by names such as `zi x`; `summary()`
+#' has a table for each predictor, and [anova()] tests the coefficients. Predictions of responses and residuals use the
+#' parameter \eqn{\phi_i} of each observation: new data need the covariates of all predictors. The functions that
+#' [family()] returns for such a fit apply only to the observations of the fit.
 #'
 #' A Gaussian response with `dispersion = ~ z` has noise with the standard deviation \eqn{\exp(z'\gamma)}. A [nugget()]
 #' of the covariance without a value is then left out. The Laplace approximation is exact for this model, so that the
-#' likelihood is that of [gp()] with `known = list(noise = )`. The model is fitted by the methods `"exact"` and
-#' `"vecchia"`, by maximum likelihood.
+#' likelihood equals the likelihood of [gp()] with `known = list(noise = )`. The model is fitted by the methods
+#' `"exact"` and `"vecchia"`, by maximum likelihood.
 #'
 #' `dispersion = ~ s(x, y)` is a noise field: the logarithm of the standard deviation of the noise is a smooth function
 #' of package mgcv in any variables, including coordinates; `s(x, y, bs = "gp")` is a Gaussian process with a Matern
@@ -89,25 +89,25 @@
 #' @section The Laplace approximation:
 #' The weight of an observation is minus the second derivative of its log density at the mode. The weight may be
 #' negative where the log density is not concave in \eqn{\eta}: a quarter of the weights of `"inverse_gaussian"` with
-#' `shape` 3 are negative. Newton's method then uses other weights for its steps, and the approximation uses these other
-#' weights where the posterior precision is not positive definite (see [gp_families]): the expected information for
-#' `"student"`, `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link `"cauchit"`, and \eqn{(d\mu /
-#' d\eta)^2} divided by the variance, a lower bound of the expected information, for `"beta_binomial"`,
-#' `"negative_binomial_1"` and `"generalised_poisson"`. Gradients are exact.
+#' `shape` 3 are negative. Newton's method then uses substitute weights for its steps, and the approximation uses the
+#' substitute weights where the posterior precision is not positive definite (see [gp_families]). The substitute weights
+#' are the expected information for `"student"`, `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link
+#' `"cauchit"`. For `"beta_binomial"`, `"negative_binomial_1"` and `"generalised_poisson"` they are \eqn{(d\mu /
+#' d\eta)^2} divided by the variance, a lower bound of the expected information. Gradients are exact.
 #'
-#' With the other weights everywhere, estimates would be biased. In 100 simulated data sets of 400 observations with a
-#' field, 30 groups and a slope, estimates by one step of Newton's method from the true parameters were too small by 11
-#' % for `df` of `"student"`, too large by 8 % for `delta` of `"generalised_poisson"`, and too large by 0.10 for the
-#' intercept of `"inverse_gaussian"` (`shape` 3), with standard errors of 2 %, 1 % and 0.02. With the second
-#' derivatives, the three estimates are too large by 3 %, 0 % and -0.03. With the other weights, `zi` of the
-#' zero-inflated families would be too large, by 0.1 to 0.3 on the scale of the logit for counts of about 3.
+#' With the substitute weights everywhere, estimates would be biased. In 100 simulated data sets of 400 observations
+#' with a field, 30 groups and a slope, estimates by one step of Newton's method from the true parameters were too small
+#' by 11 % for `df` of `"student"`, too large by 8 % for `delta` of `"generalised_poisson"`, and too large by 0.10 for
+#' the intercept of `"inverse_gaussian"` (`shape` 3). The standard errors of these biases are 2 %, 1 % and 0.02. With
+#' the second derivatives, the three biases are 3 %, 0 % and -0.03. With the substitute weights, `zi` of the
+#' zero-inflated families would be too large by 0.1 to 0.3 on the scale of the logit for counts of about 3.
 #'
 #' @section Families of other packages:
-#' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are accepted,
-#' with the values of their parameters if these have values. `nbinom1()`, `nbinom2()`, `betabinomial()`,
-#' `beta_family()`, `Beta()`, `tweedie()`, `student()`, `lognormal()`, `truncated_poisson()` and `truncated_nbinom2()`
-#' of packages glmmTMB and sdmTMB are accepted, too. The families `quasipoisson()`, `quasibinomial()` and `quasi()` have
-#' no likelihood and are errors; the message names the family to use instead.
+#' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are accepted;
+#' values of their parameters are kept. `nbinom1()`, `nbinom2()`, `betabinomial()`, `beta_family()`, `Beta()`,
+#' `tweedie()`, `student()`, `lognormal()`, `truncated_poisson()` and `truncated_nbinom2()` of packages glmmTMB and
+#' sdmTMB are accepted, too. The families `quasipoisson()`, `quasibinomial()` and `quasi()` have no likelihood and are
+#' errors; the message names the family to use instead.
 #'
 #' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the
 #'   range of a parameter, and responses that are impossible in the family; for predictors of parameters that have a

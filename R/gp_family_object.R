@@ -17,7 +17,7 @@ family.gp_family_fit <- function(object, ...) {
 }
 
 # The elements of a `family` object of package stats, see make.link() and glm(). `phi` contains the parameters of the
-# density; if parameters have predictors, the functions are for the observations of the fit.
+# density. If parameters have predictors, the functions apply only to the observations of the fit.
 stats_functions <- function(family, phi) {
   density <- family$density
   link <- stats::make.link(family$link)

@@ -1,4 +1,4 @@
-# Fits with a family: the problem, its search, and the fit.
+# Fits with a family: the problem of the search, the search, and the fit.
 
 fit_family <- function(parts, model, known, how, estimate, family, call) {
   family <- settled_family(family, parts$y, call)
@@ -26,8 +26,8 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   fit
 }
 
-# The counterpart of prepare_problem() for families. The search estimates the coefficients of `basis`, the trend with
-# orthogonal columns of mean square 1.
+# The counterpart of prepare_problem() for families. The search estimates the coefficients of `basis`, a basis of the
+# trend with orthogonal columns of mean square 1.
 family_problem <- function(parts, model, known, family, estimate, call) {
   beta <- known$beta
   parts$x <- trend_columns(parts, beta, call)
@@ -52,8 +52,9 @@ with_family_search <- function(problem, call) {
   response <- working_response(data$family, data$y, data$prior) - data$offset
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
-  # a search for the logarithm of a variance that tends to zero would take ever more steps, so values below a hundred
-  # thousandth of the variance of the response, or a tenth of the noise of large counts, are treated as zero
+  # The search uses the logarithm of a variance, and would take ever more steps if the variance tends to zero. Therefore
+  # values below a hundred thousandth of the variance of the response, or below a tenth of the noise of large counts,
+  # are treated as zero.
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
@@ -118,11 +119,11 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# The fit, with the elements that finish_fit() returns and others: `dispersion` are the parameters of the family as they
-# are reported, and `phi` the parameters of the density, with values for each observation if there are predictors.
-# Predictions treat the fit as a fit of Gaussian observations with the response h + slope / M and noise 1 / M, with the
-# positive_weights() M; the predicted mean is then the mean of the approximation. `less` corrects variances for the
-# difference between these weights and the true weights, see lik_laplace_dense.R.
+# The fit, with the elements that finish_fit() returns and further elements: `dispersion`, the parameters of the family
+# as reported, and `phi`, the parameters of the density, with values for each observation if there are predictors.
+# Predictions treat the fit as a fit of Gaussian observations with the response h + slope / M and noise 1 / M, where M
+# are the positive_weights(); the predicted mean is then the mean of the approximation. `less` corrects variances for
+# the difference between the weights M and the true weights, see lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

@@ -1,5 +1,6 @@
-# Checks for separation: the trend or the field separates successes from failures without an error, or determines
-# exactly where counts are zero. The likelihood then has no maximum (Albert and Anderson 1984).
+# Checks for separation. The trend or the field separates observations if its sign tells successes from failures without
+# an error, or if it determines exactly where counts are zero. The likelihood then has no maximum (Albert and Anderson
+# 1984).
 
 warn_about_separation <- function(fit, separating) {
   if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
@@ -10,8 +11,8 @@ warn_about_separation <- function(fit, separating) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# Adds a note on separating covariates to the result of a search: the search cannot converge, and more steps do not
-# help.
+# Replaces the warning that the search did not converge by a warning about separating covariates, because the search
+# cannot converge and more steps do not help.
 with_separation <- function(separating, search) {
   withCallingHandlers(search, kernops_not_converged = function(w) {
     if (length(separating) && !inherits(w, "kernops_near_singular")) invokeRestart("muffleWarning")
@@ -37,7 +38,7 @@ warn_about_constant <- function(family) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# The smallest set of columns of the trend for which a linear combination separates the observations, by their names.
+# The names of the smallest set of trend columns of which a linear combination separates the observations.
 separating_covariates <- function(data) {
   sides <- sides_of_observations(data)
   x <- data$x
@@ -50,8 +51,8 @@ separating_covariates <- function(data) {
   colnames(x)[kept] %||% paste("column", kept)
 }
 
-# The direction in which the likelihood of each observation increases without end as a function of the linear predictor:
-# 1, -1, or 0 for none.
+# For each observation, the direction of the linear predictor in which the likelihood increases without end: 1, -1, or 0
+# for no direction.
 sides_of_observations <- function(data) {
   y <- data$y
   density <- data$family$density
@@ -60,9 +61,9 @@ sides_of_observations <- function(data) {
   switch(density$response, binomial = (y == 1) - (y == 0), count = -as.numeric(y == 0), NULL)
 }
 
-# TRUE if there are coefficients b with side * x b >= 0 everywhere and > 0 somewhere, and x b = 0 where the side is 0.
-# By Stiemke's lemma, no such b exists if and only if a positive combination of the rows side * x is zero. The shortest
-# combination with coefficients of at least 1 is a solution b.
+# TRUE if there are coefficients b with side * x b >= 0 for all observations and > 0 for some, and x b = 0 where the
+# side is 0. By Stiemke's lemma, such a b exists exactly if no positive combination of the rows side * x is zero. The
+# shortest combination with coefficients of at least 1 is a solution b.
 separates <- function(x, sides, tolerance = 1e-9) {
   basis <- qr.Q(qr(x)) * sqrt(nrow(x))
   within <- basis[sides == 0, , drop = FALSE]
@@ -93,7 +94,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
     best <- which.max(gain)
     if (max(abs(left)) <= tolerance || gain[[best]] <= tolerance) break
     moved <- nonnegative_step(rows, target, replace(m, best, 0), c(active, best))
-    # a row whose coefficient rounding errors keep at zero is excluded from the next steps
+    # if rounding errors keep the coefficient of a row at zero, the next steps exclude this row
     if (!best %in% moved$active) refused <- c(refused, best) else refused <- integer()
     m <- moved$m
     active <- moved$active
@@ -120,9 +121,9 @@ nonnegative_step <- function(rows, target, m, active) {
 }
 
 # TRUE if the sign of the fitted linear predictor agrees with every binary observation, and the variance of the field is
-# at least 50 times the variance of the latent distribution of the link: the likelihood then hardly depends on the
-# variance of the field. For cauchit, whose distribution has no variance, the variance of a normal distribution with the
-# same quartiles is used.
+# at least 50 times the variance of the latent distribution of the link. The likelihood then hardly depends on the
+# variance of the field. For cauchit, whose latent distribution has no variance, the variance of a normal distribution
+# with the same quartiles is used.
 is_separated_by_field <- function(fit) {
   if (fit$family$density$response != "binomial") return(FALSE)
   if (all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) return(FALSE)

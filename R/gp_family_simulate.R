@@ -14,8 +14,7 @@ simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL
   simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
 }
 
-# Converts draws to the kind that the user requests: draws of a linear predictor may be converted to new observations or
-# means.
+# Converts draws of a linear predictor to the kind of draws that the user requests: new observations, or means.
 requested_draws <- function(object, draws, noise, weights) UseMethod("requested_draws")
 
 requested_draws.gp <- function(object, draws, noise, weights) draws
@@ -37,7 +36,7 @@ warn_about_weights <- function(weights) {
                 class = c("kernops_weights_ignored", "kernops_warning"))
 }
 
-# A data frame with a column for each draw, which has the class of the response.
+# A data frame with a column for each draw; the columns have the class of the response.
 new_responses <- function(draws, object, points) {
   table <- table_of_draws(draws, object, points, "sim_")
   table[] <- lapply(table, function(y) as_response(object, y))

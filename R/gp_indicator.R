@@ -6,21 +6,22 @@
 #' @param formula,data,coords,... arguments of [gp()], which makes a fit for each cut-off, such as `estimate = "none"`
 #'   for a given covariance.
 #' @param cuts the cut-offs, in ascending order, between the smallest and the largest observation.
-#' @param covariance a covariance for all cut-offs (whose parameters are estimated for each cut-off, unless `estimate =
-#'   "none"`), or a list with a covariance for each cut-off.
+#' @param covariance a covariance for all cut-offs, whose parameters are estimated for each cut-off (except with
+#'   `estimate = "none"`), or a list with a covariance for each cut-off.
 #' @param object a result of `gp_indicator()`.
 #' @param newdata,nmax,maxdist as in [predict()][predict.gp].
-#' @param probs probabilities of quantiles, which are interpolated linearly between cut-offs, and are `NA` beyond the
-#'   cut-offs.
+#' @param probs probabilities of quantiles. Quantiles are interpolated linearly between cut-offs; beyond the cut-offs
+#'   they are `NA`.
 #'
-#' @details Kriged probabilities may decrease from one cut-off to the next. The usual correction (Deutsch and
-#'   Journel 1998) limits the probabilities to the interval from 0 to 1 and replaces them by the mean of two ascending
-#'   sequences: the smallest ascending sequence above the probabilities and the largest one below.
-#' @return `gp_indicator()`: a list of class `gp_indicator` with the `fits` and the `cuts`. `predict()`: a data frame,
-#'   or for a spatial object an object of the same class, with a column for each cut-off, such as `below500`, the
-#'   probability that the response is at most 500; and with `probs` columns such as `q0.5`.
-#' @section Errors: those of [gp()] and [predict()][predict.gp]; class `kernops_input_error` for a cut-off that does not
-#'   divide the observations.
+#' @details Kriged probabilities may decrease from one cut-off to the next. The usual correction (Deutsch and Journel
+#'   1998) limits the probabilities to the interval from 0 to 1 and replaces them by the mean of two ascending
+#'   sequences: the smallest ascending sequence above the probabilities and the largest ascending sequence below the
+#'   probabilities.
+#' @return `gp_indicator()`: a list of class `gp_indicator` with the `fits` and the `cuts`. `predict()`: a data frame
+#'   or, for a spatial object, an object of the same class. The result has a column for each cut-off, such as
+#'   `below500`, the probability that the response is at most 500; with `probs`, also columns such as `q0.5`.
+#' @section Errors: the errors of [gp()] and [predict()][predict.gp]; class `kernops_input_error` for a cut-off that
+#'   does not divide the observations.
 #' @references Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd
 #' edition. Oxford University Press.
 #'
@@ -76,7 +77,7 @@ predict.gp_indicator <- function(object, newdata = NULL, probs = NULL, coords = 
   give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object$fits[[1]])
 }
 
-# Makes rows of probabilities monotone: ascending, with values between 0 and 1.
+# Makes each row of probabilities ascending, with values between 0 and 1.
 in_order <- function(p) {
   p <- pmin(pmax(p, 0), 1)
   if (ncol(p) < 2 || !nrow(p)) return(p)

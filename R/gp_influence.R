@@ -3,7 +3,8 @@
 #' Influence of observations
 #'
 #' Compute leverages, standardised residuals and Cook's distances of the observations of a fit by [gp()], for given
-#' parameters of the covariance. Without a field, results are those of [lm()] and [glm()] for the same variance.
+#' parameters of the covariance. Without a field, the results equal the results of [lm()] and [glm()] for the same
+#' variance.
 #'
 #' @param model a fit by [gp()].
 #' @param ... not used: further arguments are an error.
@@ -13,11 +14,12 @@
 #'   * `hatvalues()` are the derivatives of the fitted values with respect to their observations, \eqn{1 - D_{ii}
 #'     P_{ii}}. The sum of these leverages is the effective number of parameters of field and trend. The leverage of an
 #'     observation without noise is 1.
-#'   * `rstandard()` are the residuals divided by their standard errors, which are also those of leave-one-out
-#'     predictions: \eqn{(P y)_i / \sqrt{P_{ii}}}{(P y)_i / sqrt(P_ii)}. For a fit with a [family][gp_families], the
-#'     results are deviance residuals divided by the square root of one minus the leverage, as for [glm()].
-#'   * `cooks.distance()` is the squared change of the trend coefficients when an observation is omitted, in the norm of
-#'     the inverse of their covariance matrix, divided by the number of coefficients. The result is `NA` if no
+#'     * `rstandard()` returns the residuals divided by their standard errors. These ratios are also the standardised
+#'     errors of leave-one-out predictions: \eqn{(P y)_i / \sqrt{P_{ii}}}{(P y)_i / sqrt(P_ii)}. For a fit with a
+#'     [family][gp_families], the results are deviance residuals divided by the square root of one minus the leverage,
+#'     as for [glm()].
+#'     * `cooks.distance()` returns the squared change of the trend coefficients when an observation is omitted, in the
+#'     norm of the inverse of their covariance matrix, divided by the number of coefficients. The result is `NA` if no
 #'     coefficients are estimated.
 #'
 #'   For a fit with a family, K, D and P are the matrices of the last step towards the mode of the process (iteratively
@@ -71,7 +73,7 @@ cooks.distance.gp <- function(model, ...) {
   as_residuals(model, if (count) change / count else rep(NA_real_, length(change)))
 }
 
-# The diagonal `precision` of P, the `product` P y, z = K^-1 X R^-1, and leverages.
+# The diagonal `precision` of P, the `product` P y, the matrix z = K^-1 X R^-1, and the leverages.
 influence_parts <- function(model) {
   model$how$backend <- usable_backend(model$how$backend)
   inverse <- conditioning_for(model)$inverse()
@@ -91,7 +93,7 @@ working_noise.gp <- function(model) {
 
 working_noise.gp_family_fit <- function(model) 1 / model$latent$terms$weight
 
-# Converts values of observations to the form of residuals.
+# Converts a value for each observation to the form of residuals.
 as_residuals <- function(model, values) {
   layout <- model$parts$layout
   labels <- rownames(model$parts$frame)

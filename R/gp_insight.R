@@ -1,8 +1,8 @@
 # Methods of packages insight and performance, which are registered when these packages are loaded. The default methods
-# take the response and predictions from variables of the data, before the transformations of the formula, and ignore
-# coordinates.
+# of these packages take the response and predictions from variables of the data, before the transformations of the
+# formula, and ignore coordinates.
 
-# The default method supports single trials for fits of glm() only.
+# The default method of model_info() recognises single trials in fits of glm() only.
 #' @exportS3Method insight::model_info
 model_info.gp_family_fit <- function(x, ...) {
   info <- NextMethod()
@@ -46,8 +46,8 @@ get_df.gp <- function(x, type = "residual", ...) {
   switch(tolower(type), model = x$df, wald = , normal = Inf, stats::df.residual(x))
 }
 
-# The deviance of lm() and glm(), from which these packages compute the scale of residuals; deviance() of a fit is minus
-# twice its log-likelihood.
+# The deviance as defined for lm() and glm(), from which packages insight and performance compute the scale of
+# residuals. In contrast, deviance() of a fit is minus twice its log-likelihood.
 #' @exportS3Method insight::get_deviance
 get_deviance.gp <- function(x, ...) {
   refuse_several(x, "{.fn get_deviance} is")
@@ -55,8 +55,8 @@ get_deviance.gp <- function(x, ...) {
   sum(x$parts$weights * stats::residuals(without_omitted(x))^2)
 }
 
-# The residual standard deviation; for families without this parameter, the standard deviation of deviance residuals, as
-# for glm().
+# The residual standard deviation. For families without such a parameter, the standard deviation of deviance residuals,
+# as for glm().
 #' @exportS3Method insight::get_sigma
 get_sigma.gp_family_fit <- function(x, ...) {
   sigma <- stats::sigma(x)
@@ -80,8 +80,8 @@ get_predicted.gp <- function(x, data = NULL, predict = "expectation", ci = NULL,
   structure(table$fit, ci_data = limits, ci = ci, class = c("get_predicted", "numeric"))
 }
 
-# The mean absolute error on the scale of the residuals, which is the scale of the left side of the formula: for log(y),
-# the logarithm.
+# The mean absolute error on the scale of the residuals. This scale is the scale of the left side of the formula: for
+# log(y), the logarithm.
 #' @exportS3Method performance::performance_mae
 performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "response")), na.rm = TRUE)
 
@@ -95,7 +95,7 @@ r2.gp <- function(model, ...) {
 
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
-  # rows of a table that are not in the fit have NA
+  # rows of a table that the fit does not use have NA
   if (inherits(model, "gp_blocks")) return(stats::fitted(model) + stats::residuals(model))
   if (is.null(model$family)) model$parts$y else model$response$y
 }

@@ -1,12 +1,12 @@
 #' Interpolation by kernels
 #'
-#' Returns the function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}. This is interpolation by
-#' radial basis functions, or kernel ridge regression for `lambda > 0`. The system is solved by [kernel_solve()], so
-#' that the kernel matrix is not stored.
+#' Returns the function \eqn{f(u) = \sum_j a_j k(u, x_j)} with \eqn{(K + \lambda I) a = y}. The function f is the
+#' interpolation by radial basis functions or, for `lambda > 0`, kernel ridge regression. The system is solved by
+#' [kernel_solve()], which does not store the kernel matrix.
 #'
 #' @param x the points: an n x d matrix, or a vector.
 #' @param y the values at the points: a vector, or a matrix with a column for each function.
-#' @param kernel a covariance whose parameters all have values, such as `matern(5/2, variance = 1, range = 0.3)`; or a
+#' @param kernel a covariance with values for all its parameters, such as `matern(5/2, variance = 1, range = 0.3)`; or a
 #'   string with a formula of the points `x` and `y` in the language of [keops_kernel()].
 #' @param lambda the number \eqn{\lambda}, at least 0; with 0, f interpolates the values.
 #' @param ... further arguments of [kernel_solve()], such as `tol`.

@@ -12,8 +12,8 @@
 #' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a
 #'   log scale.
 #' @param y the kind of responses that the density is for: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"`
-#'   or `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of
-#'   successes among `w` trials, and responses are those of `binomial()`.
+#'   or `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`. For `"binomial"`, `y` is the
+#'   proportion of successes among `w` trials, and responses have the forms that `binomial()` accepts.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first link in this list that is possible for `y`.
 #' @param information a string with a formula that is required if the log density is not concave in `eta`. The values of

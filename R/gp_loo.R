@@ -12,7 +12,7 @@
 #'   the observations of a Gaussian process are not independent given the parameters (Bürkner et al. 2021). For a fit,
 #'   the parameters of the covariance are the estimates. For posterior draws, the densities given the parameters of each
 #'   draw are averaged by Pareto smoothed importance sampling, with the diagnostics of package loo. For a fit with
-#'   `transform` the density is that of the response before the transformation.
+#'   `transform` the density refers to the response before the transformation.
 #'
 #' @return `loo()`: an object of class `loo`, with a row of `pointwise` for each observation. `as_draws()`: an object of
 #'   class `draws_df`, with a column for each parameter.
@@ -63,7 +63,7 @@ as_draws.gp <- function(x, ...) {
                                {.arg prior}."), call = NULL)
 }
 
-# The log density of each observation given all other observations; the density is 0 for an infinite error.
+# The log density of each observation given all other observations; for an infinite standard error, the density is 0.
 left_out_density <- function(object) UseMethod("left_out_density")
 
 left_out_density.gp <- function(object) {

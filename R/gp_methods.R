@@ -3,9 +3,9 @@
 #' Return the estimates, standard errors, intervals, residuals and likelihood of a fit of [gp()], and compare fits.
 #'
 #' @param object a fit of [gp()].
-#' @param type which parameters: `"trend"`, `"covariance"`, or both; `coef()` has also `"transform"`, the parameter
-#'   `lambda` of the Box-Cox transformation, if any. For `residuals()`: the kind of residuals, `"response"` or
-#'   `"pearson"`, of a fit with a [family][gp_families] also `"deviance"` (the default) and `"quantile"`.
+#' @param type which parameters: `"trend"`, `"covariance"`, or both; for `coef()` also `"transform"`, the parameter
+#'   `lambda` of the Box-Cox transformation, if any. For `residuals()`, the kind of residuals: `"response"` or
+#'   `"pearson"`; for a fit with a [family][gp_families] also `"deviance"` (the default) and `"quantile"`.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level the level of the intervals.
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
@@ -18,33 +18,34 @@
 #' @details `vcov()` of the trend is the covariance matrix of generalised least squares. `vcov()` of the covariance
 #'   parameters is computed from the second derivatives of the log-likelihood with respect to the parameters of the
 #'   search (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations, and
-#'   approximate ones of up to 1000, the second derivatives are the observed information, from differences of the
-#'   gradient. For larger fits by `method = "vecchia"` they are the expected information (for REML, that of the
-#'   likelihood without a trend); for other larger fits and for iterative fits, the average information at the end of
-#'   the search (Gilmour et al. 1995). Parameters on which the likelihood hardly depends, such as those of a field whose
-#'   variance is estimated as next to zero, have standard errors of `NA` and a warning of class
-#'   `kernops_no_standard_error`; all other standard errors are then conditional on the values of these parameters. The
-#'   standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of the diagonal of `vcov()`. Wald
-#'   intervals of `confint()` are symmetric on the log scale. `residuals()` are the response minus the fitted field,
-#'   which includes the trend; with `type = "pearson"`, residuals are divided by the standard deviation of the noise,
-#'   and are `NA` if there is no noise. `summary()` names pairs of terms that the data hardly tell apart, such as a
-#'   smooth of a coordinate and a field along the same coordinate: the data determine the sum of the two terms, but
-#'   their errors have a correlation below -0.9.
+#'   approximate fits of up to 1000 observations, the second derivatives are the observed information, from differences
+#'   of the gradient. For larger fits by `method = "vecchia"` they are the expected information (for REML, the expected
+#'   information of the likelihood without a trend); for other larger fits and for iterative fits, the average
+#'   information at the end of the search (Gilmour et al. 1995). Parameters on which the likelihood hardly depends, such
+#'   as the range of a field whose variance is estimated as next to zero, have standard errors of `NA` and a warning of
+#'   class `kernops_no_standard_error`; all other standard errors are then conditional on the values of these
+#'   parameters. The standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of the diagonal of
+#'   `vcov()`. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the response minus the
+#'   fitted field, which includes the trend; with `type = "pearson"`, residuals are divided by the standard deviation of
+#'   the noise, and are `NA` if there is no noise. `summary()` names pairs of terms that the data can hardly
+#'   distinguish, such as a smooth of a coordinate and a field along the same coordinate. The data determine the sum of
+#'   the two terms, but the errors of the two terms have a correlation below -0.9.
 #'
-#'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
+#'     With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
 #'   likelihood and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and
-#'   effects; random effects and smooths (for the methods `"vecchia"` and `"vif"`; in other methods their time is part
-#'   of that of the field); the trend; and the rest, which are starting values and the steps of the search. The table
+#'   effects; random effects and smooths (for the methods `"vecchia"` and `"vif"`; other methods count this time as time
+#'   of the field); the trend; and the rest, which consists of starting values and the steps of the search. The table
 #'   shows which change would make the fit faster: fewer neighbours, a smaller basis, or a start from given parameters.
 #'
-#'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
-#'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
-#'   freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes about six
-#'   searches from nearby values. If the profile stays above this level up to a bound of the search, the limit is 0 or
-#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. The trend requires ML; given
-#'   covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If the profile finds a
-#'   log-likelihood above that of the fit, a warning of class `kernops_not_converged` reports this.
+#'     With `method = "profile"`, a limit of `confint()` is the value at which twice the profile log-likelihood,
+#'   maximised over all other parameters, is below its maximum by the quantile of the chi-squared distribution with one
+#'   degree of freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes
+#'   about six searches from nearby values. If the profile stays above this level up to a bound of the search, the limit
+#'   is 0 or infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. Intervals of the
+#'   trend require ML. Given covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic.
+#'   If the profile finds a log-likelihood above the log-likelihood of the fit, a warning of class
+#'   `kernops_not_converged` reports this.
 #'
 #'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the
@@ -52,13 +53,13 @@
 #'   estimated trend coefficients.
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
-#'   the fits by their number of parameters and tests each fit against the previous one by a likelihood ratio test. The
+#'   the fits by their number of parameters and tests each fit against the previous fit by a likelihood ratio test. The
 #'   test is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit
 #'   has additional variances, these are 0 in the smaller fit, on the boundary of the parameter space: the test is then
-#'   conservative, as a note in the output says. If the fits differ only by one such variance, the p-value is half the
-#'   given one (Self and Liang 1987). Restricted likelihoods are comparable if the trends span the same space, in any
-#'   parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()` reports:
-#'   differences smaller than this error are not meaningful.
+#'   conservative, as a note in the output says. If the fits differ only by a single such variance, the p-value is half
+#'   the given p-value (Self and Liang 1987). Restricted likelihoods are comparable if the trends span the same space,
+#'   in any parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()`
+#'   reports: differences smaller than this error are not meaningful.
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
 #'   other fits, and of fits with different responses; for profile intervals of a fit by the iterative method, whose
@@ -95,7 +96,7 @@
 #' @name gp_methods
 NULL
 
-# Stops if a call has arguments that the method for fits of the generic `name` does not have. Some packages, such as
+# Stops if a call of the generic `name` has arguments that its method for fits does not have. Some packages, such as
 # car, pass `complete` to coef() and vcov(), as for lm(); this argument is ignored.
 no_further <- function(name, ..., call = caller_env()) {
   refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
@@ -244,7 +245,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   covariance <- if (type != "trend") diag(vcov.gp(object, "covariance"))
   rows <- match(names(covariance), object$model$parameters$name)
   values <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[rows])
-  # a coefficient of the trend is not a parameter, even if it has the same name
+  # a coefficient of the trend is not a covariance parameter, even if a covariance parameter has the same name
   parameters <- object$model$parameters[c(rep(NA, length(trend)), rows), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1

@@ -19,25 +19,27 @@
 #'   covariance, nearest means most correlated: coordinates are divided by their ranges (Katzfuss, Guinness and Lawrence
 #'   2022), anisotropy and great-circle distance are included, and coordinates of [periodic()] are points on circles.
 #'   See the details.
-#' @param seed the seed of the random ordering: one whole number. R's random number generator is not affected.
+#' @param seed the seed of the random ordering: one whole number. The state of R's random number generator is not
+#'   changed.
 #'
 #' @details
-#' Neighbours are exact: the result is the same as that of a search through all pairs, where points at equal distance
-#' are sorted by their positions in the ordering. The time is proportional to n log n for a few coordinates
-#' (bench/neighbours.R): a million points in the plane take some seconds. The number of threads is the option
-#' `kernops.threads`, which has no effect on the result.
+#' Neighbours are exact: the result equals the result of a search through all pairs, where points at equal distance are
+#' sorted by their positions in the ordering. The time is proportional to n log n for a few coordinates
+#' (bench/neighbours.R): a million points in the plane take some seconds. The option `kernops.threads` is the number of
+#' threads, which has no effect on the result.
 #'
-#' The covariance is represented by a distance as follows. The squared distance of a term with a range is the scaled one
-#' in the formula of the covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances are added. In a
-#' sum, they are averaged with the variances as weights, because this is how the terms contribute to the decrease of the
-#' correlation. Linear and constant terms have no range, and the nugget has no effect. The ranges of a user-defined
-#' formula are found by evaluating it: along each coordinate, the distance at which the correlation is 0.6.
+#' The covariance is represented by a distance as follows. The squared distance of a term with a range is the scaled
+#' squared distance in the formula of the covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances
+#' are added. In a sum, they are averaged with the variances as weights, because the terms contribute to the decrease of
+#' the correlation in proportion to their variances. Linear and constant terms have no range, and the nugget has no
+#' effect. The ranges of a user-defined formula are found by evaluating the formula: the range along a coordinate is the
+#' distance at which the correlation is 0.6.
 #'
 #' @return A list of class `gp_neighbours`:
 #'   * `order`, the n rows of `coords` in their new order: an integer vector;
-#'   * `neighbours`, an integer matrix, min(m, n - 1) x n: column i has the positions in `order` of the neighbours of
-#'     point `order[i]`, the nearest first, and `NA` if there are fewer than m. The rows of these neighbours in `coords`
-#'     are `order[neighbours[, i]]`;
+#'     * `neighbours`, an integer matrix, min(m, n - 1) x n: column i has the positions in `order` of the neighbours of
+#'     point `order[i]`, the nearest first. If a point has fewer than m neighbours, the rest of its column is `NA`. The
+#'     rows of these neighbours in `coords` are `order[neighbours[, i]]`;
 #'   * `m` and `ordering`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as coordinates that are not finite or a

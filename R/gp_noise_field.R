@@ -1,21 +1,23 @@
 # Estimates the variances of the random coefficients of smooths in predictors (data_predictor_smooths.R).
 #
 # Let g be the random coefficients of the smooths, with the prior N(0, v_k I) for smooth k, and t all other parameters.
-# For given v, the search maximises the penalised log-likelihood in (t, g). With H the observed information of the
-# log-likelihood in g at the maximum, and P the inverse variances of g, the Laplace approximation of the marginal
-# likelihood is
+# For given variances v, the search maximises the penalised log-likelihood in (t, g). Let H be the observed information
+# of the log-likelihood in g at the maximum, P the diagonal matrix of the inverse variances of g, and q the number of
+# elements of g. The Laplace approximation of the marginal likelihood is
 #   log p(y) = log p(y | t, g) + log N(g; 0, P^-1) + q / 2 log(2 pi) - log det(H + P) / 2.
-# If the change of H is neglected, the marginal likelihood is stationary in v_k if v_k = sum(g_k^2) / (q_k - tr((H +
-# P)^-1)_k / v_k) (Wood and Fasiolo 2017). This equation is iterated; each search begins at the end of the previous
-# search.
+# If the change of H with v is neglected, the marginal likelihood is stationary in v_k if v_k = sum(g_k^2) / (q_k -
+# tr((H + P)^-1)_k / v_k) (Wood and Fasiolo 2017). This equation is iterated. The search for each new v begins at the
+# end of the previous search.
 
-# The starting values of the variances: the smooth has a standard deviation of about 1/2 on the scale of the predictor.
+# The starting values of the variances, such that a smooth has a standard deviation of about 1/2 on the scale of the
+# predictor.
 starting_variances <- function(random, z) {
   vapply(random, function(k) 0.25 / mean(rowSums(z[, k, drop = FALSE]^2)), 0)
 }
 
-# The penalty v' P v of the coefficients v of the bases of predictors: the `rows` of these coefficients among the
-# parameters of a search, whose first `before` rows belong to the covariance, and the `matrix` P. NULL without smooths.
+# The penalty v' P v of the coefficients v of the bases of predictors: a list of `rows`, the positions of v among the
+# parameters of a search, whose first `before` parameters belong to the covariance, and of the `matrix` P. NULL without
+# smooths.
 penalty_of <- function(family, before) {
   smooth <- Filter(function(predictor) length(predictor$variances), family$predictors)
   if (!length(smooth)) return(NULL)
@@ -27,7 +29,8 @@ penalty_of <- function(family, before) {
   list(name = name, rows = before + which(family$parameters$of == name), matrix = crossprod(turn, inverse * turn))
 }
 
-# -2 log density of the penalised coefficients without constants, and its derivatives, in the form of prior_deviance().
+# -2 times the log density of the penalised coefficients, without constants, and its derivatives, in the form of
+# prior_deviance().
 penalty_deviance <- function(penalty, theta) {
   v <- theta[penalty$rows]
   slope <- as.vector(penalty$matrix %*% v)
@@ -57,8 +60,8 @@ with_noise_field <- function(problem, likelihood, search, how, estimate, call, m
   list(problem = problem, likelihood = likelihood, search = search, marginal = marginal)
 }
 
-# The `value` of the log marginal likelihood minus the log-likelihood at theta, the `next_variances`, and the effective
-# degrees of freedom `edf` of the random coefficients.
+# A list of `value`, the log marginal likelihood minus the log-likelihood at theta; `next_variances`, the variances of
+# the next iteration; and `edf`, the effective degrees of freedom of the random coefficients.
 laplace_of_smooths <- function(problem, likelihood, theta, step = 1e-3) {
   penalty <- problem$outer$penalty
   predictor <- problem$data$family$predictors[[penalty$name]]
@@ -84,8 +87,8 @@ laplace_of_smooths <- function(problem, likelihood, theta, step = 1e-3) {
        next_variances = stats::setNames(squares / pmax(free, 1e-8), names(random)))
 }
 
-# The fit with the marginal log-likelihood, whose degrees of freedom count the variances instead of the random
-# coefficients.
+# The fit with the marginal log-likelihood. Its degrees of freedom count the variances of the smooths instead of their
+# random coefficients.
 with_marginal_likelihood <- function(fit, marginal) {
   if (is.null(marginal)) return(fit)
   fit$loglik <- fit$loglik + marginal$value

@@ -9,12 +9,12 @@
 #' @param which names of panels: `"field"`, `"se"` (standard errors of the field), quantiles such as `"q0.9"` and
 #'   probabilities such as `"above500"` (of the field), as maps or curves; `"effects"`, see the section about effects;
 #'   `"residuals"`, `"covariance"`, `"variogram"`. Fits of several variables have the panels `"variogram"` (the
-#'   default), `"effects"`, and a map or a curve of each variable. For [gp_cv()] `"observed"` (against predictions),
-#'   `"qq"` (standardised errors against normal quantiles) and `"map"` (standardised errors at their points);
-#'   `autoplot()` draws one of these panels.
-#' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
-#'   variogram, along each direction of the empirical variogram. The model is also drawn over clouds and over
-#'   directional and robust variograms.
+#'   default), `"effects"`, and a map or a curve of each variable. Panels for [gp_cv()] are `"observed"` (against
+#'   predictions), `"qq"` (standardised errors against normal quantiles) and `"map"` (standardised errors at their
+#'   points); `autoplot()` draws one of these panels.
+#' @param model a fit of [gp()], a covariance or a variogram model of gstat. The variogram of the model is drawn over
+#'   the empirical variogram, along each direction of the empirical variogram. The model is also drawn over clouds and
+#'   over directional and robust variograms.
 #' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param newdata new points with covariates, such as a grid, to draw maps of a fit whose trend has covariates: a data
 #'   frame, or points or a map of sf, stars, terra or sp. `which` is then `"field"` (the default), `"se"`, quantiles and
@@ -26,19 +26,19 @@
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve, and of the intervals of effects.
 #' @param ... arguments of [plot()][graphics::plot.default] for the limits, labels and axes of panels, such as `xlim`,
-#'   `main` and `asp`; for maps also `col`, `breaks`, `zlim` and `useRaster` of [image()][graphics::image], which also
-#'   apply to the legend; for the variogram of a fit also `estimator`, `cutoff` and `width` of [gp_variogram()], which
-#'   are arguments of `autoplot()`, too.
+#'   `main` and `asp`. For maps also `col`, `breaks`, `zlim` and `useRaster` of [image()][graphics::image], which also
+#'   apply to the legend. For the variogram of a fit also `estimator`, `cutoff` and `width` of [gp_variogram()];
+#'   `autoplot()` also accepts these three arguments.
 #' @return `x`, invisibly. `autoplot()` returns an object of ggplot2, or for several panels a list of such objects, of
 #'   class `gp_panels`, whose `print()` method draws all panels on a page.
-#' @details The field cannot be drawn between the observations if the trend has variables whose names are not those of
-#'   coordinates, if there are more than two coordinates, or if the points lie on a line along one of two coordinates.
-#'   In these cases only the observations are drawn, over the first two coordinates, coloured by their fitted values.
+#' @details The field cannot be drawn between the observations if the trend has variables that are not coordinates, if
+#'   there are more than two coordinates, or if the points lie on a line along one of two coordinates. In these cases
+#'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
-#'   If there are more than 5,000 observations, every panel of observations draws 5,000 of them, evenly spaced over the
-#'   rows, and maps draw none; fitted values and residuals are drawn for 1,000 observations. The margins are as wide as
-#'   the labels require. Coordinates that are dates have an axis of dates. Distances have the unit of the reference
-#'   system.
+#'     If there are more than 5,000 observations, every panel of observations draws 5,000 of them, evenly spaced over
+#'   the rows, and maps draw no observations; fitted values and residuals are drawn for 1,000 observations. The margins
+#'   are as wide as the labels require. Coordinates that are dates have an axis of dates. Distances have the unit of the
+#'   reference system.
 #'
 #'   The empirical variogram is computed from the response minus its trend; at long distances it is lower than the
 #'   variogram of the model if the trend has many coefficients. If there are more than 3,000 observations, a sample of
@@ -49,12 +49,12 @@
 #'   Fits with `transform` are drawn on the transformed scale, but quantiles and probabilities on the scale of the
 #'   response.
 #' @section Effects: `"effects"` has a panel for each term, with intervals at `level` given the parameters of the
-#'   covariance: the predicted effects of levels from the smallest to the largest one, as returned by
+#'   covariance: the predicted effects of levels from the smallest to the largest effect, as returned by
 #'   [`ranef()`][ranef.gp]; curves of effects of time and of smooths of one variable, with a curve for each level of a
 #'   factor; maps of smooths of two variables and of their standard errors within the convex hull of the data. A smooth
-#'   of more than two variables has a curve along each variable, at the medians of the others. A numeric `by` variable
-#'   is set to 1. Bands are drawn for up to six curves. With a [family][gp_families], effects are on the scale of the
-#'   link.
+#'   of more than two variables has a curve along each variable, at the medians of the other variables. A numeric `by`
+#'   variable is set to 1. Bands are drawn for up to six curves. With a [family][gp_families], effects are on the scale
+#'   of the link.
 #' @section Errors: class `kernops_input_error` for panels that a fit does not have, and for other invalid arguments.
 #' @seealso [gp()], [predict()][predict.gp], [gp_cv()], [gp_variogram()].
 #' @examples

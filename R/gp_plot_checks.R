@@ -1,6 +1,6 @@
 # Panels of the empirical variogram and the variogram of the model.
 
-# Splits the arguments of plot() into those of gp_variogram() and all others.
+# Splits the arguments of plot() into arguments of gp_variogram() and all other arguments.
 split_settings <- function(arguments, drawn, call = caller_env()) {
   of_pairs <- names(arguments) %in% c("estimator", "cutoff", "width", "alpha", "tol", "cloud")
   settings <- arguments[of_pairs]
@@ -15,7 +15,7 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
   list(settings = settings, graphics = arguments[!of_pairs])
 }
 
-# Stops if no panel uses one of the `arguments`. Arguments of the frame apply to all panels, colours to maps.
+# Stops if no panel uses one of the `arguments`. Arguments of the frame apply to all panels; colours apply to maps only.
 check_drawn <- function(arguments, method, maps = FALSE, call = caller_env()) {
   known <- c(arguments_of_frame, if (maps) c("col", "breaks", "zlim", "useRaster"))
   unknown <- arguments[!(names(arguments) %||% character(length(arguments))) %in% known]
@@ -36,7 +36,7 @@ variogram_panel <- function(title, xlab, empirical, model, reach = max(empirical
             zero = TRUE, reach = reach)
 }
 
-# Only the longest curve, if the other curves are equal to it.
+# Removes curves that are equal to the longest curve: if all curves are equal, only the longest curve is kept.
 distinct_curves <- function(model) {
   curves <- split(model, model$along)
   longest <- curves[[which.max(vapply(curves, function(curve) max(curve$dist), 0))]]
@@ -47,8 +47,8 @@ distinct_curves <- function(model) {
   if (all(same)) longest else model
 }
 
-# The empirical variogram of the detrended response, which includes the nugget, and the variogram of the model along
-# each coordinate for which it differs.
+# The empirical variogram of the detrended response, which includes the nugget, and the variogram of the model. If the
+# variogram of the model differs between coordinates, there is a curve along each coordinate.
 variogram_of <- function(x, settings = list()) {
   if (!is.null(x$family)) {
     stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",

@@ -36,7 +36,7 @@ normal_quantiles <- function(z) {
   data.frame(x = stats::qnorm(stats::ppoints(length(z)))[some], y = z[some])
 }
 
-# Draws the errors as triangles, which point up for observations above their predictions.
+# Draws the errors as triangles, which point up where an observation is above its prediction.
 plot_errors_of_cv <- function(x, places, rows, arguments) {
   colours <- class_colours(2)
   words <- c("above", "below", "prediction")

@@ -1,4 +1,4 @@
-# Draws panels with package graphics. The user's `arguments` replace defaults of plot.default() and of colours.
+# Draws panels with package graphics. The user's `arguments` replace defaults of plot.default() and default colours.
 
 draw_panel <- function(panel, arguments, add = NULL) {
   draw <- list(map = draw_map, values = draw_values, curves = draw_curves, levels = draw_levels)[[panel$kind]]
@@ -8,7 +8,7 @@ draw_panel <- function(panel, arguments, add = NULL) {
 ink <- function() viridis(3)[[1]]
 faint <- function(colour, alpha = 0.35) grDevices::adjustcolor(colour, alpha)
 
-# The size of point symbols, which decreases with their number, so that points do not hide each other.
+# The size of point symbols. The size decreases with the number of points, so that points do not hide each other.
 point_size <- function(count) if (count <= 100) 1 else if (count <= 1000) 0.7 else 0.45
 
 # Borders of classes of values; there is at least one class.
@@ -17,7 +17,7 @@ value_levels <- function(values, count) {
   if (length(levels) > 1) levels else levels + c(-0.5, 0.5) * max(abs(levels), 1) * 1e-3
 }
 
-# The borders, names and colours of about `count` classes of values, or the classes that the user chose.
+# The borders, names and colours of about `count` classes of values; `breaks` of the user replace the borders.
 colour_classes <- function(values, count, arguments) {
   levels <- arguments$breaks %||% value_levels(arguments$zlim %||% values[is.finite(values)], count)
   if (!is.numeric(levels) || length(levels) < 2 || is.unsorted(levels, strictly = TRUE)) {
@@ -59,7 +59,7 @@ draw_values <- function(panel, arguments, add) {
   classes <- colour_classes(table$value, 6, arguments)
   before <- open_panel(table$x, table$y, panel$xlab, panel$ylab, panel$title, arguments, classes$words, panel$aspect)
   on.exit(graphics::par(before))
-  # a grey edge makes pale colours visible on white paper
+  # a grey edge makes points with pale colours visible on white paper
   graphics::points(table$x, table$y, pch = 21, cex = 0.9, col = faint("grey20", 0.5), lwd = 0.4,
                    bg = classes$colours[cut(table$value, classes$levels, include.lowest = TRUE)])
   draw_overlay(add)

@@ -1,7 +1,7 @@
 # Panels of random effects, effects of time and smooths, with confidence bands.
 
-# The panels, in the order of the terms of the covariance. With a family, effects are on the scale of the linear
-# predictor.
+# One panel or several panels for each effect, in the order of the terms of the covariance. With a family, effects are
+# on the scale of the linear predictor.
 effect_panels <- function(x, level, call = caller_env()) {
   object <- with_indicators(x)
   leaves <- added_effects(object$model$covariance)
@@ -24,7 +24,7 @@ with_limits <- function(table, moments, half) {
   cbind(table, fit = moments$process, lwr = moments$process - half * se, upr = moments$process + half * se)
 }
 
-# A panel for each coefficient of a random effect, or the curve of an effect of time.
+# The panels of an effect: one for each coefficient of a random effect, or the curve of an effect of time.
 coefficient_panels <- function(object, leaf, half) {
   column <- settled_column(leaf, object)
   coefficients <- leaf$effect %||% "(Intercept)"
@@ -41,8 +41,8 @@ coefficient_panels <- function(object, leaf, half) {
   })
 }
 
-# Points at values of the variables of a smooth, where all other terms are omitted. The unpenalised functions of the
-# smooth are columns of the trend.
+# Points at the given values of the variables of a smooth; indicators switch off all other terms. The unpenalised
+# functions of the smooth are columns of the trend.
 smooth_points <- function(object, leaf, values, level = NULL) {
   column <- settled_basis(leaf, object)
   functions <- smooth_functions(column, values)
@@ -66,9 +66,9 @@ smooth_moments <- function(object, leaf, values, level = NULL) {
   moments
 }
 
-# Two numeric variables have maps of the smooth and of its standard errors. Otherwise there is a curve along each
-# numeric variable, at the medians of the other variables, for each level of factors. If all variables are factors, the
-# panel has the effects of their levels.
+# The panels of a smooth. A smooth of two numeric variables has maps of the smooth and of its standard errors. Other
+# smooths have a curve along each numeric variable, at the medians of the other variables, for each level of factors. If
+# all variables are factors, the panel shows the effects of the levels.
 smooth_panels <- function(object, leaf, half, call) {
   column <- settled_basis(leaf, object)
   if (is.null(column$sample)) {
@@ -93,8 +93,8 @@ median_values <- function(column, n) {
   matrix(rep(middle, each = n), n, dimnames = list(NULL, column$names))
 }
 
-# Combinations of the levels of the factors of a smooth: their `label`, the numbers of levels of the factors in the
-# basis, and `.level`, the number of the level for a random smooth. NULL if there are no factors.
+# A table of the combinations of the levels of the factors of a smooth: the `label`, the numbers of the levels of
+# factors in the basis, and `.level`, the number of the level for a random smooth. NULL if the smooth has no factors.
 levels_of_smooth <- function(object, leaf, column, hidden) {
   known <- column$factors[setdiff(names(column$factors), hidden)]
   if (!is.null(leaf$level)) known <- c(known, list(.level = settled_column(leaf, object)$levels))

@@ -1,6 +1,8 @@
-# Panels of the field: a curve, a map, or points if the trend requires other variables; and maps at new data.
+# Panels of the field: a curve, a map, or points if the trend requires variables other than coordinates; and maps at new
+# data.
 
-# A list of panels for each name in `panel_names`: one for each variable of lmc().
+# A list with an element for each name in `panel_names`. Each element is a list of panels, one for each variable of
+# lmc().
 field_panels <- function(x, panel_names, n, level, mask, newdata, call) {
   if (!is.null(newdata)) return(panels_at_rows(x, panel_names, newdata, call))
   kind <- field_kind(x)
@@ -17,14 +19,15 @@ stop_between_observations <- function(panel_names, call) {
                           i = "{.arg newdata} has the points of a map, with the covariates of the fit."), call = call)
 }
 
-# The plot of the field: a curve, a map, or points if the field cannot be drawn between the observations.
+# The kind of plot of the field: "curve", "map", or "points" if the field cannot be drawn between the observations.
 field_kind <- function(x) {
   if (!follows_coordinates(x)) return("points")
   wide <- all(apply(x$parts$u, 2, max) > apply(x$parts$u, 2, min))
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# The parts of a fit with a row for each row of the data; in fits of several variables, an observation is not a row.
+# The parts of a fit with a row for each row of the data. In fits of several variables, a row contains several
+# observations.
 parts_by_row <- function(x) x$parts$whole %||% x$parts
 
 # TRUE if the variables of the trend are named coordinates, so that the trend can be computed anywhere.
@@ -40,7 +43,7 @@ follows_coordinates <- function(x) {
     isTRUE(all.equal(again$offset, data$offset[some]))
 }
 
-# Coordinates as variables of the classes that the variables had in the data.
+# Coordinates as variables, converted to the classes that the variables had in the data.
 coordinate_frame <- function(x, u) {
   frame <- as.data.frame(u)
   classes <- x$parts$classes
@@ -48,8 +51,9 @@ coordinate_frame <- function(x, u) {
   frame
 }
 
-# Tables of predictions, one for each variable, by predict() of `newdata` at the points u: the columns `panel_names` and
-# the limits of the band at `level`. Quantiles and probabilities are on the scale of the response.
+# Tables of predictions, one for each variable. predict() is called with `newdata`, whose rows are the points u. A table
+# has the columns `panel_names` and the limits of the band at `level`. Quantiles and probabilities are on the scale of
+# the response.
 prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
   columns <- c(field = "fit", se = "se.fit")[panel_names]
   columns[is.na(columns)] <- panel_names[is.na(columns)]
@@ -62,7 +66,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
     table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
                      interval = if (length(band)) "confidence" else "none", terms = x$shown$terms,
                      exclude = x$shown$exclude)
-    # a single column is unnamed, or named by the variables
+    # a single column has no name, or the names of the variables
     if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
   table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),
@@ -70,7 +74,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
   lapply(before, function(before) stats::setNames(table[paste0(before, c(columns, band))], c(panel_names, band)))
 }
 
-# A list of panels for each name in `panel_names`; panel(what, table, variable) creates a panel.
+# A list with a list of panels for each name in `panel_names`; panel(what, table, variable) creates one panel.
 panels_by_variable <- function(panel_names, tables, panel) {
   variables <- names(tables)
   stats::setNames(lapply(panel_names, function(what) lapply(seq_along(tables), function(k) {

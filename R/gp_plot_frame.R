@@ -1,7 +1,7 @@
-# The frame of a panel of plot(): the margins fit the labels of axes and the legend, whose sizes are measured on the
-# device.
+# The frame of a panel of plot(). The margins fit the labels of axes and the legend; the sizes of these texts are
+# measured on the device.
 
-# Colours of classes that colour-blind people can distinguish, without yellow, which is pale on white.
+# Colours that colour-blind people can distinguish, without yellow, which is pale on white paper.
 class_colours <- function(count) {
   safe <- grDevices::palette.colors(8, "Okabe-Ito")[c("blue", "vermillion", "bluishgreen", "orange", "reddishpurple",
                                                       "skyblue")]
@@ -9,7 +9,8 @@ class_colours <- function(count) {
 }
 
 most_drawn <- 5000
-# The maximum size of a sample of observations that are predicted for a plot, which takes about a second.
+# The maximum size of a sample of observations that are predicted for a plot. Predicting 1000 observations takes about a
+# second.
 most_predicted <- 1000
 
 drawn_rows <- function(n) spaced_rows(n, most_drawn)
@@ -21,7 +22,7 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
                                    ylim = range(y, na.rm = TRUE, finite = TRUE),
                                    xlab = xlab, ylab = ylab, main = main, asp = asp, las = 1), arguments)
   graphics::plot.new()
-  # prints northings such as 5200000 without an exponent
+  # scipen = 7 lets axis labels show northings such as 5200000 without an exponent
   digits <- options(scipen = 7)
   on.exit(options(digits))
   before <- graphics::par("mar", "mgp")
@@ -49,14 +50,14 @@ arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "l
                         "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "xaxs",
                         "yaxs")
 
-# The height of a line of a margin in inches.
+# The height of one line of margin in inches.
 line_inches <- function() graphics::par("mai")[[1]] / graphics::par("mar")[[1]]
 
 text_inches <- function(text, cex = 1) {
   if (length(text)) max(graphics::strwidth(text, "inches", cex = cex)) else 0
 }
 
-# The margins. Tick labels are 0.7 lines away from the axis, and the axis label is outside the tick labels; a legend has
+# The margins. Tick labels are 0.7 lines away from the axis, and the axis label is outside the tick labels. A legend has
 # a box next to each line of its text. Half of the last label of the horizontal axis may extend beyond the panel.
 margins_for <- function(chosen, legend, ticks = NULL) {
   lines <- function(text, cex = graphics::par("cex.axis")) text_inches(text, cex) / line_inches()
@@ -77,8 +78,8 @@ margins_to_scale <- function(margins, chosen) {
 
 legend_cex <- 0.75
 
-# A legend in the right margin, from top to bottom, with the symbols or colours of legend(). The text is reduced if the
-# panel is small.
+# Draws a legend in the right margin, from top to bottom, with the symbols or colours of legend(). The text is reduced
+# if the panel is small.
 margin_legend <- function(text, ...) {
   corner <- graphics::par("usr")[c(2, 4)]
   room <- graphics::par("pin")[[2]] / (1.3 * graphics::strheight("M", "inches") * (length(text) + 1))

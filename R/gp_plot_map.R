@@ -1,11 +1,11 @@
 # Panels of maps: over the observations, and at new data.
 
-# The cells of a map over the observations: two axes, and the points of the grid that are `shown`; with `mask`, these
-# are the points within the convex hull of the observations.
+# The cells of a map over the observations: two axes, and the points of the grid that are `shown`. With `mask`, only
+# points within the convex hull of the observations are shown.
 observed_cells <- function(x, n, mask = FALSE) {
   u <- parts_by_row(x)$u
   spans <- apply(u, 2, function(v) diff(range(v)))
-  # cells are square, unless the coordinates have no common scale
+  # cells are square, except if the coordinates have no common scale
   steps <- if (is.na(map_aspect(x))) rep(round(sqrt(n)), 2) else round(sqrt(n * spans / rev(spans)))
   steps <- pmax(2, steps)
   axes <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
@@ -27,7 +27,7 @@ in_hull <- function(points, u, margin = 0) {
   inside
 }
 
-# The panels `panel_names` of predictions at the cells of a map.
+# The panels `panel_names` with predictions at the cells of a map.
 map_panels <- function(x, panel_names, cells) {
   points <- cells$grid[cells$shown, , drop = FALSE]
   tables <- prediction_tables(x, panel_names, coordinate_frame(x, points), points)
@@ -44,7 +44,7 @@ map_panel <- function(x, axes, z, what, variable) {
             points = observed_points(x, variable), legend = field_legend(x, what, variable))
 }
 
-# A table of the coordinates x and y of the observations (of one variable), if there are few enough points to
+# A table of the coordinates x and y of the observations (of one variable). NULL if there are too many points to
 # distinguish them in a plot.
 observed_points <- function(x, variable = NULL) {
   data <- parts_by_row(x)
@@ -54,15 +54,16 @@ observed_points <- function(x, variable = NULL) {
 
 place_table <- function(x, u) data.frame(x = axis_values(x, 1, u[, 1]), y = axis_values(x, 2, u[, 2]))
 
-# The aspect ratio: degrees of longitude are shorter than degrees of latitude; a time and a length have no common scale.
+# The aspect ratio of a map: a degree of longitude is shorter than a degree of latitude; a time and a length have no
+# common scale (NA).
 map_aspect <- function(x) {
   if (x$parts$long_lat) return(1 / cos(mean(x$parts$u[, 2]) * pi / 180))
   timed <- vapply(x$parts$classes[colnames(x$parts$u)], inherits, NA, c("Date", "POSIXct", "difftime"))
   if (any(timed)) NA else 1
 }
 
-# Panels at the rows of `newdata`, a data frame with coordinates or a spatial object: maps if the points are most of a
-# grid, otherwise points that show values.
+# Panels at the rows of `newdata`, a data frame with coordinates or a spatial object. If the points fill most of a grid,
+# the panels are maps; otherwise they are points coloured by their values.
 panels_at_rows <- function(x, panel_names, newdata, call) {
   source <- data_source(spatial_parts(newdata))
   u <- source$u %||% coordinates_of(x$parts$coords, source, environment(), call)

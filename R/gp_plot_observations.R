@@ -1,7 +1,7 @@
 # Panels of observations, residuals and covariances.
 
-# A panel of the observations of fitted_sample() and their fitted values, over the first two coordinates or over the
-# only coordinate.
+# A panel of the observations of fitted_sample() and their fitted values, over the first two coordinates or, if there is
+# one coordinate, over this coordinate.
 observations_panel <- function(x) {
   some <- fitted_sample(x)
   u <- x$parts$u[some$rows, , drop = FALSE]
@@ -13,8 +13,8 @@ observations_panel <- function(x) {
             aspect = if (x$model$d == 2) map_aspect(x) else NA, legend = "fitted")
 }
 
-# Fitted values and residuals of all observations or, if there are more than `most_drawn`, of a sample; and the numbers
-# of these observations.
+# The fitted values and residuals of observations, with the row numbers of these observations: all observations or, if
+# there are more than `most_drawn`, a sample.
 fitted_sample <- function(x, residuals = FALSE) {
   if (inherits(x, "gp_blocks")) return(sample_of_table(x))
   n <- nobs.gp(x)
@@ -51,8 +51,8 @@ measures_degrees <- function(x) {
   x$parts$long_lat || on_globe(x$model)
 }
 
-# Covariances along each coordinate from the first observation; `shown` are the coordinates whose curves differ from
-# each other.
+# Covariances along each coordinate from the first observation. `shown` are the coordinates whose curves are drawn,
+# because the curves differ.
 covariance_curves <- function(x) {
   u <- x$data$u
   d <- x$model$d

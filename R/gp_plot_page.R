@@ -1,7 +1,8 @@
 # Pages of several panels, and overlays of maps.
 
-# The matrix for layout() with the numbers of the panels on a page whose height is `shape` times its width. Panels are
-# about square, and each row has the width of the page. More than twelve panels are drawn on several pages.
+# The matrix for layout() with the numbers of the panels on a page. `shape` is the height of the page divided by its
+# width. Panels are about square, and each row has the width of the page. More than twelve panels are drawn on several
+# pages.
 page_matrix <- function(count, shape = 1) {
   count <- min(count, 12)
   rows <- min(count, max(1, round(sqrt(count * shape))))
@@ -14,7 +15,7 @@ page_matrix <- function(count, shape = 1) {
 
 page_shape <- function(size = grDevices::dev.size()) size[[2]] / size[[1]]
 
-# The matrix for panels of a fit; a map next to two diagrams fills the left half.
+# The matrix for the panels of a fit. If a map and two diagrams are drawn, the map fills the left half of the page.
 page_of_panels <- function(panels, panel_names, several) {
   if (several && identical(panel_names, "variogram")) return(triangle_of_pairs(length(panels)))
   maps <- vapply(panels, function(panel) panel$kind %in% c("map", "values"), NA)
@@ -22,7 +23,7 @@ page_of_panels <- function(panels, panel_names, several) {
   page_matrix(length(panels), page_shape())
 }
 
-# The matrix for pairs of variables: the lower triangle, row by row.
+# The matrix for panels of pairs of variables: the lower triangle, row by row.
 triangle_of_pairs <- function(count) {
   p <- (sqrt(8 * count + 1) - 1) / 2
   numbers <- matrix(0, p, p)

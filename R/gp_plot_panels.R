@@ -28,7 +28,7 @@ with_shown_parts <- function(x, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
 }
 
-# A text such as ": trend, matern", which is appended to a title.
+# A text such as ": trend, matern", which is appended to a title and names the shown parts.
 words_of_parts <- function(x) {
   parts <- x$shown
   if (is.null(parts)) return("")
@@ -39,7 +39,7 @@ words_of_parts <- function(x) {
 panels_of_fit <- c("field", "se", "residuals", "covariance", "variogram", "effects")
 panels_of_several <- c("variogram", "field", "se", "effects")
 
-# Checks the names of panels. Panels of quantiles and probabilities have the names that predict() gives their columns.
+# Checks the names of panels. Panels of quantiles and probabilities have the column names that predict() returns.
 names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
   known <- if (!is.null(newdata)) c("field", "se") else
     if (is_lmc(x$model$covariance)) panels_of_several else panels_of_fit
@@ -71,7 +71,7 @@ axis_label <- function(x, k) {
   if (is.null(unit)) name else paste0(name, " (", unit, ")")
 }
 
-# The name of the field, or of a variable, on the scale of the plot.
+# The name of the field, or of the variable `variable`, on the scale of the plot.
 field_words <- function(x, variable = NULL) {
   name <- variable %||% response_name(x)
   if (!is.null(x$transform)) {
@@ -84,7 +84,7 @@ field_words <- function(x, variable = NULL) {
   paste(if (kind == "binomial") "Probability of" else "Mean of", response)
 }
 
-# The name of the response, for quantiles and probabilities, which are on the scale of the response.
+# The name of the response, for plots of quantiles and probabilities, which are on the scale of the response.
 response_words <- function(x, variable = NULL) {
   if (is.null(x$family)) return(variable %||% response_name(x))
   words <- field_words(x, variable)
@@ -102,7 +102,7 @@ title_of_column <- function(x, what, variable) {
   paste("Probability that", words, "exceeds", level)
 }
 
-# The name of the values of a map.
+# The name of the values of a map, for the legend.
 field_legend <- function(x, what, variable = NULL) {
   if (what == "field") return(field_words(x, variable))
   if (what == "se") "standard error" else if (startsWith(what, "q")) "quantile" else "probability"

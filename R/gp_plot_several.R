@@ -1,5 +1,5 @@
-# The variograms and cross-variograms of a fit with several variables: a panel for each pair, row by row of the lower
-# triangle.
+# The variograms and cross-variograms of a fit with several variables: a panel for each pair of variables, in the order
+# of the lower triangle row by row.
 
 panels_of_pairs <- function(x, settings, call) {
   if (length(settings)) {
@@ -46,8 +46,8 @@ empirical_variograms <- function(u, values) {
   do.call(rbind, unlist(tables, recursive = FALSE))
 }
 
-# The cross-variogram is half the mean product of differences: the mean of the cross-covariances at distance 0, minus
-# the mean at the given distance, plus the nugget.
+# The cross-variogram is half the mean product of the differences of two variables. It is the mean cross-covariance at
+# distance 0, minus the mean cross-covariance at the given distance, plus the nugget.
 model_variograms <- function(x, k, place, max_dist) {
   names <- response_names(x)
   p <- length(names)

@@ -9,7 +9,7 @@ panel_of_levels <- function(object, leaf, column, levels, half) {
             table = with_limits(data.frame(level = levels$label), moments, half))
 }
 
-# Curves along the variable `name`, one for each combination of levels; colours of levels are the same in all panels.
+# Curves along the variable `name`, one for each combination of levels. A level has the same colour in all panels.
 smooth_curves <- function(object, leaf, column, name, levels, half, n = 200) {
   count <- max(1, NROW(levels))
   at <- seq(min(column$sample[, name]), max(column$sample[, name]), length.out = n)
@@ -35,7 +35,7 @@ in_fitted_class <- function(column, name, values) {
   if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
 }
 
-# A map of a smooth within the convex hull of the values in the data.
+# A map of a smooth within the convex hull of the values of its variables in the data.
 surface_panels <- function(object, leaf, column, names, steps = 50) {
   seen <- column$sample[, names]
   axes <- lapply(1:2, function(k) seq(min(seen[, k]), max(seen[, k]), length.out = steps))

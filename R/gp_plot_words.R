@@ -1,7 +1,7 @@
 # Text in plots: sizes, classes of values, units of axes.
 
-# The size of a long title or label in the middle of a `side` of the panel: reduced to fit between the panel and the
-# border of the figure; `size` is "cex.main" or "cex.lab".
+# The size of a title or label that is centred at a `side` of the panel. The size of a long text is reduced such that
+# the text fits within the figure. `size` is "cex.main" or "cex.lab".
 text_cex <- function(text, size, side) {
   vertical <- side == 2
   before <- graphics::par("mai")[[if (vertical) 1 else 2]]
@@ -13,7 +13,7 @@ text_cex <- function(text, size, side) {
   graphics::par(size) * min(1, 0.97 * room / max(long, 1e-9))
 }
 
-# The labels of an axis and a size at which they fit; no labels if this size would be less than half a line.
+# The labels of an axis and a size at which they fit. No labels if this size would be less than half of the normal size.
 legible_ticks <- function(words) {
   if (is.null(words)) return(NULL)
   room <- graphics::par("fin")[[2]] - 6 * line_inches()
@@ -23,7 +23,7 @@ legible_ticks <- function(words) {
   list(text = text, cex = min(1, cex) * graphics::par("cex.axis"))
 }
 
-# The names of the classes of values between `levels`, the largest first.
+# The names of the classes of values between the borders `levels`, beginning with the largest class.
 class_words <- function(levels) {
   levels <- format(levels, trim = TRUE)
   rev(paste(levels[-length(levels)], levels[-1], sep = " to "))

@@ -1,6 +1,6 @@
 # Linear predictors of the parameters of a family, from the arguments of gp().
 
-# Adds predictors to the family; Gaussian observations with a predictor have a family, too.
+# Adds predictors to the family. Gaussian observations with a predictor of the noise also get a family.
 with_predictors <- function(family, predictors, zi, dispersion, call) {
   formulas <- check_predictors(predictors, call)
   family <- family %||% if (length(formulas) || !is.null(zi) || !is.null(dispersion)) new_family("gaussian")
@@ -20,7 +20,7 @@ with_predictors <- function(family, predictors, zi, dispersion, call) {
   family
 }
 
-# Names of parameters in the families that the arguments `zi` and `dispersion` of gp() describe.
+# For the arguments `zi` and `dispersion` of gp(), the parameters of families that these arguments may describe.
 familiar_parameters <- list(
   zi = c("zi", "zero"),
   dispersion = c("dispersion", "theta", "alpha", "delta", "shape", "sigma", "precision", "scale")
@@ -54,8 +54,8 @@ without_free_nugget <- function(covariance, family) {
   without_terms(covariance, is_free_nugget) %||% none
 }
 
-# The family of a fit, with the positions of the covariates of its predictors among the columns of the points u, and the
-# basis of each predictor. If coefficients are known, the basis consists of the covariates.
+# The family of a fit. Its predictors get the positions of their covariates among the columns of the points u, and a
+# basis. If the coefficients of a predictor are known, the basis consists of the covariates.
 settled_predictors <- function(family, parts, u, d, call) {
   if (is.null(family$predictors)) return(family)
   places <- column_places(parts$columns)
@@ -77,7 +77,7 @@ settled_predictors <- function(family, parts, u, d, call) {
   family
 }
 
-# One row for each coefficient of a predictor; the rows replace the row of the parameter.
+# Replaces the row of a parameter that has a predictor by one row for each coefficient of the predictor.
 parameters_of_predictors <- function(family) {
   parameters <- family$parameters
   if (!is.null(parameters$of)) return(parameters)

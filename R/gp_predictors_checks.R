@@ -36,8 +36,8 @@ check_predictor <- function(family, name, formula, call) {
   refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must not have an {.fn offset}.")
 }
 
-# Stops for settings that do not support predictors; for a Gaussian response with a predictor of the noise, there are
-# fewer such settings.
+# Stops for settings that do not support predictors. For a Gaussian response with a predictor of the noise, this
+# function also refuses the settings that check_family_settings() refuses for other families.
 check_predictor_settings <- function(family, method, estimate, known, transform, call) {
   if (is.null(family$predictors)) return(invisible())
   if (estimate == "none") {

@@ -13,7 +13,7 @@ predictor_coefficients <- function(object, name) {
   all[fixed_coefficients(predictor)]
 }
 
-# The text of the function of a parameter that equals the linear predictor, such as log(theta).
+# A text such as log(theta): the link function of a parameter, applied to the parameter, equals the linear predictor.
 predictor_label <- function(family, name) paste0(parameter_link(family, name)$name, "(", name, ")")
 
 predictor_words <- function(family) {
@@ -22,7 +22,8 @@ predictor_words <- function(family) {
   }, "")
 }
 
-# A table for each predictor: its coefficients and their standard errors, selected from the `errors` of all parameters.
+# A table of coefficients and their standard errors for each predictor. The standard errors are selected from the
+# `errors` of all parameters.
 predictor_tables <- function(object, errors) {
   of <- object$family$parameters$of
   lapply(stats::setNames(nm = names(object$family$predictors)), function(name) {
@@ -41,7 +42,7 @@ print_predictors <- function(tables, fit, digits) {
   }
 }
 
-# Warns about parameters with implausible values, at which the likelihood hardly depends on the parameter, so that
+# Warns about parameters with implausible values. The likelihood hardly depends on a parameter at such a value, so that
 # coefficients may be arbitrarily large.
 warn_about_predictors <- function(fit) {
   family <- fit$family
@@ -60,8 +61,8 @@ warn_about_predictors <- function(fit) {
   }
 }
 
-# TRUE if the predictor of `small` is a special case of the predictor of `large`. A parameter without a predictor is
-# constant.
+# TRUE if the predictor of the parameter `name` in the fit `small` is a special case of the predictor in the fit
+# `large`. A parameter without a predictor is constant.
 spans_predictor <- function(name, large, small) {
   if (!name %in% names(large$family$density$parameters)) return(FALSE)
   covariates <- function(fit) {

@@ -4,34 +4,34 @@
 #' instead of the maximum of the likelihood. [gp_posterior()] draws from the posterior and carries the uncertainty of
 #' the parameters into predictions.
 #'
-#' @param lower,upper the range (in the units of the coordinates) or the standard deviation (in the units of the
-#'   response) beyond which the tail has the probability `p`.
+#' @param lower,upper the bound of the tail that has the prior probability `p`: `lower` is a range (in the units of the
+#'   coordinates), `upper` is a standard deviation (in the units of the response).
 #' @param p the prior probability that the range is below `lower`, or the standard deviation above `upper`.
 #' @param meanlog,sdlog mean and standard deviation of the logarithm of the parameter, as in [dlnorm()].
 #' @param x a prior.
 #' @param ... not used.
 #'
 #' @details `gp(prior = )` takes a list of priors. The names of the list are names of parameters as in `coef(fit, type =
-#'   "covariance")`, such as `matern.range` or `nugget.variance`; or the part after the dot, such as `range`, for this
-#'   parameter of all terms except the nugget; or `nugget`, for the variance of the nugget. The full name takes
+#'   "covariance")`, such as `matern.range` or `nugget.variance`. The part of a name after the dot, such as `range`,
+#'   means this parameter of all terms except the nugget; `nugget` means the variance of the nugget. The full name takes
 #'   precedence. Parameters that are not estimated have no prior, and parameters without a prior have a uniform density
 #'   on the scale of the search (the logarithm, except for angles). Different parameters are independent.
 #'
-#'   `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite range
-#'   and a variance of 0 (Simpson et al. 2017). Together, the two are the joint prior of the range and the marginal
-#'   standard deviation of a Matern field by Fuglstad et al. (2019). In d dimensions, the density of a range r is
-#'   \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}, for the
-#'   range as defined in this package or any multiple of it; d is the number of the coordinates of the term, and 1 for a
-#'   range of a single coordinate. `pc_sd()` is a prior of a variance: its square root, the standard deviation, has an
-#'   exponential distribution with the rate \eqn{-\log(p) / upper}.
+#'     `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite
+#'   range and a variance of 0 (Simpson et al. 2017). Together, the two priors are the joint prior of the range and the
+#'   marginal standard deviation of a Matern field by Fuglstad et al. (2019). In d dimensions, the density of a range r
+#'   is \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}. The
+#'   range is the range as defined in this package or any multiple of it; d is the number of the coordinates of the
+#'   term, and 1 for a range of a single coordinate. `pc_sd()` is a prior of a variance: its square root, the standard
+#'   deviation, has an exponential distribution with the rate \eqn{-\log(p) / upper}.
 #'
 #' @section The mode:
-#'   With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of the
-#'   search: the density of the logarithms of ranges and variances, with the Jacobian. This mode does not depend on
-#'   whether variances or standard deviations are the parameters. The default of `estimate` is then `"REML"`, in which
-#'   the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()` are those of
-#'   the likelihood alone, at the mode. `vcov()` and `confint()` come from the second derivatives of the log posterior
-#'   density. `confint(method = "profile")` and `anova()`, which compare likelihoods, are errors.
+#'     With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of
+#'   the search: the density of the logarithms of ranges and variances, with the Jacobian. This mode is the same if
+#'   standard deviations instead of variances are the parameters. With a prior, the default of `estimate` is `"REML"`,
+#'   in which the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()`
+#'   refer to the likelihood alone, at the mode. `vcov()` and `confint()` come from the second derivatives of the log
+#'   posterior density. `confint(method = "profile")` and `anova()`, which compare likelihoods, are errors.
 #'
 #' @return An object of class `kernops_prior`.
 #' @section Errors: class `kernops_input_error` for invalid arguments; in [gp()], for names that do not match an

@@ -1,7 +1,7 @@
 # The numerical data of the estimation problem of a fit, checked before the computation.
 
 # The data for the estimation: the response minus its known mean, the columns of the trend with unknown coefficients,
-# centred coordinates, noise.
+# centred coordinates, and noise variances.
 prepare_problem <- function(parts, model, known, estimate, call) {
   beta <- known$beta
   parts$x <- trend_columns(parts, beta, call)
@@ -16,7 +16,8 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# The columns of the trend; if the user gave known means without a trend, one column for each variable.
+# The columns of the trend. If the user gave known means and the formula has no trend, there is one column for each
+# variable.
 trend_columns <- function(parts, beta, call) {
   x <- parts$x
   if (is.null(beta)) return(x)
@@ -27,7 +28,7 @@ trend_columns <- function(parts, beta, call) {
                call = call)
 }
 
-# The observations with centred coordinates, and the model in the unit of the coordinates.
+# The observations with centred coordinates, and the model converted to the unit of these coordinates.
 centred_problem <- function(parts, model, beta, estimate, call) {
   center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
     if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
@@ -40,7 +41,7 @@ centred_problem <- function(parts, model, beta, estimate, call) {
   list(data = data, model = model, center = center)
 }
 
-# The observations as numbers: the response minus its known mean, centred coordinates.
+# The observations as numbers: the response minus its known mean, and the centred coordinates.
 observation_data <- function(parts, beta, center) {
   list(
     nodes = observation_nodes(parts$layout, center), y = parts$y - parts$offset - known_mean(parts$x, beta),
@@ -52,8 +53,8 @@ observation_data <- function(parts, beta, center) {
 
 known_mean <- function(x, beta) if (is.null(beta)) 0 else if (ncol(x)) as.vector(x %*% beta) else beta
 
-# Checks an intrinsic covariance: only contrasts have a variance, so the constant must be unknown and the likelihood
-# must be the likelihood of contrasts (REML).
+# Checks a fit with an intrinsic covariance. Only contrasts have a variance, so the constant of the trend must be
+# unknown and the likelihood must be the likelihood of contrasts (REML).
 check_intrinsic <- function(x, beta, estimate, parts, model, call) {
   if (estimate == "ML") {
     stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
@@ -68,13 +69,13 @@ check_intrinsic <- function(x, beta, estimate, parts, model, call) {
                                in the trend."), call = call)
 }
 
-# An origin near the points but not equal to a point, because an intrinsic field is 0 at the origin.
+# An origin for an intrinsic field, near the points but not equal to a point, because the field is 0 at the origin.
 origin_beside <- function(u) {
   width <- column_extents(u)
   column_ranges(u)[1, ] - ifelse(width > 0, width / 2, 1)
 }
 
-# Adds the data that a search needs: bounds, and the detrended response for starting values.
+# Adds the data that a search needs: bounds of parameters, and the detrended response for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
   seen <- if (!length(problem$model$functional)) data else rows_of_data(data, which(are_values(problem$model, data$u)))
@@ -150,7 +151,8 @@ check_latitudes <- function(model, u, call) {
                          are at most 90.", call = call)
 }
 
-# Stops for duplicate locations without noise: their fields are equal, so the covariance matrix is singular.
+# Stops for duplicate locations without noise: the field values at equal locations are equal, so the covariance matrix
+# is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
   key <- place_keys(model, data$u)
@@ -160,21 +162,22 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  # with several variables, a pair of rows may occur several times
+  # with several variables, the same pair of rows may occur several times
   pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")"))
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A number for each point: equal numbers if all parts of the covariance use equal coordinates.
+# A number for each point. Two points have equal numbers if all parts of the covariance use equal coordinates of both
+# points.
 place_keys <- function(model, u) {
   # with several variables, the noise of an observation is a term of the formula
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$kernel$text)
   parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
     seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
-    # rounded to the micrometre, because longitudes of 180 and -180 coincide, as do all longitudes at a pole
+    # rounded to a micrometre, because longitudes 180 and -180 coincide, and at a pole all longitudes coincide
     if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group], functional_part(model, u))
   })
@@ -182,7 +185,7 @@ place_keys <- function(model, u) {
   first_rows(columns, digits = 15)
 }
 
-# Stops for a singular matrix. Observations that are not in memory have no rows to report.
+# Stops for a singular matrix. The message names rows of observations only if the observations are in memory.
 stop_singular <- function(problem, state, call) {
   bad <- state$bad %||% 1L
   rows <- problem$data$rows
@@ -198,7 +201,7 @@ stop_singular <- function(problem, state, call) {
   ), call = call)
 }
 
-# The fit at the parameters found by a search, with the state at these parameters in the form that predictions need.
+# The fit at the parameters of a search result. Its state at these parameters has the form that predictions need.
 finish_fit <- function(problem, likelihood, search, call) {
   data <- problem$data
   model <- problem$model
@@ -218,7 +221,7 @@ finish_fit <- function(problem, likelihood, search, call) {
   )
 }
 
-# The covariance of a fit in the unit of its points, which is a power of two times the unit of the data.
+# The covariance of a fit in the unit of its points. This unit is a power of two times the unit of the data.
 covariance_of_points <- function(object) {
   if (is.null(object$model$unit)) return(object$covariance)
   with_values(replace(object$model, "unit", list(NULL)), object$theta)

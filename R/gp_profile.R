@@ -1,5 +1,5 @@
-# Limits of parameters by the profile likelihood: the values of a parameter at which the profile log-likelihood has
-# fallen by half a quantile of the chi-squared distribution with one degree of freedom.
+# Limits of parameters by the profile likelihood. A limit is a value of the parameter at which the profile
+# log-likelihood is below its maximum by half a quantile of the chi-squared distribution with one degree of freedom.
 
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
   if (inherits(object, "gp_blocks")) {
@@ -47,7 +47,7 @@ check_profiled <- function(object, type, call) {
   }
 }
 
-# Minimises -2 log-likelihood over the free parameters, from theta: a list of value and theta.
+# Minimises -2 log-likelihood over the free parameters, starting from theta. Returns a list of value and theta.
 least_deviance <- function(likelihood, theta, model, profile, control) {
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   if (all(model$parameters$fixed)) return(list(value = evaluate(theta)$value, theta = theta))
@@ -60,7 +60,7 @@ covariance_limits <- function(object, k, drop, se) {
   least <- function(theta, model, profile) least_deviance(likelihood, theta, model, profile, object$how$control)
   best <- least(unname(object$theta), model, is_profiled(model, object$data))
   model$parameters$fixed[[k]] <- TRUE
-  # if a variance is fixed, the common factor of all variances is not free
+  # with a fixed variance, the common factor of all variances is not free and cannot be profiled out
   profile <- !k %in% model$scale && is_profiled(model, object$data)
   row <- model$parameters[k, ]
   limits <- walked_limits(
@@ -68,10 +68,10 @@ covariance_limits <- function(object, k, drop, se) {
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
   values <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
-  ifelse(is.finite(limits), values, limits_of(row)) # infinite limits are replaced by the bounds of the search
+  ifelse(is.finite(limits), values, limits_of(row)) # an infinite limit becomes the bound of the search
 }
 
-# Limits of a coefficient of the trend: for a fixed value of the coefficient, its column times this value is subtracted
+# Limits of a coefficient of the trend. For a fixed value of the coefficient, its column times this value is subtracted
 # from the response.
 trend_limits <- function(object, k, drop, se) {
   data <- object$data
@@ -92,8 +92,9 @@ trend_limits <- function(object, k, drop, se) {
                 least_at_coefficient)
 }
 
-# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`; a limit is infinite if
-# there is no such value within the bounds. The signed root of the excess is nearly linear in s.
+# The two values s, below and above `center`, at which least(s, theta)$value exceeds the optimum by `drop`. A limit is
+# infinite if no value within the bounds exceeds the optimum by so much. The root finder uses the square root of the
+# excess, because it is nearly linear in s.
 walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta
@@ -124,7 +125,7 @@ walked_limits <- function(center, best, drop, se, name, low, high, least) {
   }, 0)
 }
 
-# Warns if a likelihood is higher than the likelihood of the fit.
+# Warns if the profile found a likelihood that is higher than the likelihood of the fit.
 warn_of_higher <- function(value, best, name) {
   if (!isTRUE(value < best - 2e-2)) return(invisible())
   cli::cli_warn(c("The profile of {.code {name}} found a log-likelihood that is higher by

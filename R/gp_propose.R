@@ -1,10 +1,11 @@
-# The next evaluations of an expensive function: maxima of a criterion that is computed from a surrogate model.
+# The next evaluations of an expensive function. The proposed points maximise a criterion that is computed from a
+# surrogate model.
 
 #' Propose the next evaluations of an expensive function
 #'
-#' Finds the points of a box where the next evaluations of a function are most useful: for its minimum, for the region
-#' where it crosses a threshold, or for predictions in the whole box. The surrogate of the function is a fit of [gp()]
-#' to its observed values.
+#' Finds the points of a box where the next evaluations of a function are most useful: to find its minimum, to find the
+#' region where the function crosses a threshold, or to predict the function in the whole box. The surrogate of the
+#' function is a fit of [gp()] to its observed values.
 #'
 #' @param fit a fit of [gp()] for one Gaussian response by the exact method, without `group` and effects. The
 #'   coordinates are the arguments of the function.
@@ -16,37 +17,38 @@
 #' @param best the value to be improved. Default: the best fitted value at the observations.
 #' @param threshold the value whose contour is sought, for `criterion = "contour"`.
 #' @param sds number of standard deviations, for `"ucb"` and `"contour"`.
-#' @param starts number of searches, which begin at the best of the `candidates`.
-#' @param candidates number of points that fill the box evenly, where the criterion is computed first. Default: 50 for
-#'   each coordinate, up to 500.
+#' @param starts number of searches. The searches begin at the best of the `candidates`.
+#' @param candidates number of points that fill the box evenly. The criterion is first computed at these points.
+#'   Default: 50 for each coordinate, up to 500.
 #' @param seed seed of the positions of candidates. The state of R's random number generator is not changed.
 #'
 #' @details With the mean m(x) and the standard deviation s(x) of the field at x, and the standard normal density
 #'   \eqn{\phi} and distribution function \eqn{\Phi}, the criteria are:
-#'   * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and Welch
-#'     1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both have the same maximum. The search always maximises
-#'     the logarithm, whose value and gradient are exact even where the improvement itself underflows to zero;
+#'     * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and
+#'     Welch 1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both criteria have the same maximum. The search
+#'     always maximises the logarithm, whose value and gradient are exact even where the improvement underflows to zero;
 #'   * `"ucb"`, the confidence bound -(m - `sds` s) (Srinivas et al. 2012);
-#'   * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x: the
-#'     mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the field given the data
-#'     (Sacks et al. 1989, as a criterion for one point);
+#'     * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x. The
+#'     decrease is the mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the
+#'     field given the data (Sacks et al. 1989, as a criterion for one point);
 #'   * `"contour"`, the expected improvement of the knowledge of a contour, \eqn{E \max(0, e^2 - (y - threshold)^2)}
 #'     with e = `sds` s(x) and y from the distribution of the field at x (Ranjan, Bingham and Michailidis 2008).
 #'
-#'   To maximise, signs of m and `best` are changed. Uncertainty of the trend is part of s(x). With a transformation,
-#'   all values are on the transformed scale.
+#'     To maximise the function, the criteria use -m and -`best`. The uncertainty of the trend is part of s(x). With a
+#'   transformation, all values are on the transformed scale.
 #'
-#'   Gradients with respect to the point are exact: the derivatives of the covariance are symbolic, those of the trend
-#'   central differences of sixth order. Searches are quasi-Newton steps in the box (`"L-BFGS-B"` of [stats::optim()]).
+#'     Gradients with respect to the point are exact: the derivatives of the covariance are symbolic, and the
+#'   derivatives of the trend are central differences of sixth order. Searches are quasi-Newton steps in the box
+#'   (`"L-BFGS-B"` of [stats::optim()]).
 #'
-#'   The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
-#'   2010): each point is treated as observed, with the predicted mean as its value, before the next point is proposed.
-#'   The factor of the covariance matrix grows by a row for each point.
+#'     The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
+#'   2010): before the next point is proposed, each proposed point is treated as observed, with the predicted mean as
+#'   its value. The factor of the covariance matrix grows by a row for each point.
 #'
-#' @return A data frame with a row for each proposal: its coordinates, `mean` and `se` of the field there, given the
-#'   observations and the earlier proposals, and the value of the `criterion`.
-#' @section Errors: class `kernops_input_error` for limits that are not a box, for other fits, for coordinates that are
-#'   expressions and for a trend with other variables than the coordinates.
+#' @return A data frame with a row for each proposal: its coordinates; the `mean` and the standard error `se` of the
+#'   field at the proposed point, given the observations and the earlier proposals; and the value of the `criterion`.
+#' @section Errors: class `kernops_input_error` for limits that are not a box, for fits of other kinds, for coordinates
+#'   that are expressions and for a trend with variables other than the coordinates.
 #'
 #' @references
 #' Ament, S., Daulton, S., Eriksson, D., Balandat, M. and Bakshy, E. (2023) Unexpected improvements to expected

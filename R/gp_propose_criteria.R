@@ -1,8 +1,8 @@
 # Criteria of gp_propose(): functions of the mean and the standard deviation of the field, or of its covariances.
 
-# The target of a search: value(x) for the rows of x; both(x) for one point, a list of `value` and `gradient`; and
-# report(value), which converts a value to the criterion. The search maximises value(). The criteria are for minima of
-# the field; settings$sign is -1 for maxima.
+# The target of a search, a list of functions: value(x) for the rows of x; both(x) for one point, which returns a list
+# of `value` and `gradient`; and report(value), which converts a value to the criterion. The search maximises value().
+# The criteria are written for minima of the field; settings$sign is -1 for maxima.
 proposal_target <- function(criterion, fit, settings) {
   posterior <- field_posterior(fit)
   target <- if (criterion == "integrated variance") variance_target(posterior, settings$box) else
@@ -13,7 +13,8 @@ proposal_target <- function(criterion, fit, settings) {
   c(target, list(posterior = posterior, report = if (criterion %in% c("log_ei", "ucb")) identity else exp))
 }
 
-# `measure(m, s)`: a list of the value at mean m and standard deviation s, and its derivatives `of_mean` and `of_sd`.
+# `measure(m, s)` returns a list of the value at mean m and standard deviation s, and its derivatives `of_mean` and
+# `of_sd`.
 moment_target <- function(posterior, measure, sign) {
   list(
     value = function(x) with(posterior$moments(x), measure(sign * mean, sd)$value),
@@ -37,7 +38,8 @@ log_improvement <- function(best) function(m, s) {
        of_sd = exp(stats::dnorm(z, log = TRUE) - log_h) / s)
 }
 
-# log(phi(z) + z Phi(z)) by three forms (Ament et al. 2023), the last of which is an asymptotic series.
+# log(phi(z) + z Phi(z)), computed by three formulas for three ranges of z (Ament et al. 2023). The formula for the
+# smallest z is an asymptotic series.
 log_expected_excess <- function(z) {
   result <- z
   middle <- z <= -1 & z > -30
@@ -54,8 +56,8 @@ log_expected_excess <- function(z) {
   result
 }
 
-# The logarithm of s^2 G(t), where t = (threshold - m) / s, and G is the integral over w from 0 to 2 a of (2 a w - w^2)
-# phi(r + w), r = |t| - a, by a Gauss rule. From w = 40 / r on, the density is negligible.
+# The logarithm of s^2 G(t), where t = (threshold - m) / s. G is the integral over w from 0 to 2 a of (2 a w - w^2)
+# phi(r + w), where r = |t| - a, computed by a Gauss rule. For w > 40 / r, the density is negligible.
 log_contour <- function(threshold, a) {
   rule <- uniform_quadrature()
   function(m, s) {

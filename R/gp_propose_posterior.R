@@ -1,11 +1,11 @@
 # The posterior of the field in an exact fit, with derivatives with respect to the coordinates of a point, for
 # gp_propose().
 
-# Functions of points x, one row each, in the user's coordinates:
+# A list of functions of points x; the points are rows in the user's coordinates:
 #   moments(x)        `mean` and `sd` of the field
 #   slopes(x)         `mean` and `sd` at one point, and their derivatives `of_mean` and `of_sd`
-#   covariances(s)    f(x), the covariances of the field at points x with the field at points s; and f$slopes(x), the
-#                     same with derivatives
+#   covariances(s)    a function f: f(x) returns the covariances of the field at points x with the field at points s;
+#                     f$slopes(x) also returns the derivatives of these covariances
 #   noise             the variance of the noise of a new observation
 # long: the parts share the data, the factor and the trend
 field_posterior <- function(object) {
@@ -78,8 +78,8 @@ own_variances <- function(model, theta, first) {
   list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])
 }
 
-# The trend at points x in the user's coordinates: `at(x)` returns the columns `x` of the trend and its part `known`;
-# for one point, `slopes(x)` has the derivatives of `x` and `known`, a column for each coordinate.
+# The trend at points x in the user's coordinates: `at(x)` returns the columns `x` of the trend and the `known` part of
+# the trend. For one point, `slopes(x)` returns the derivatives of `x` and `known`, with a column for each coordinate.
 trend_functions <- function(object) {
   parts <- object$parts
   constant <- !length(all.vars(stats::delete.response(parts$terms)))
@@ -96,7 +96,7 @@ trend_functions <- function(object) {
 }
 
 # The derivatives of the trend by central differences of sixth order, which are exact for polynomials up to the sixth
-# degree; the extents of the points `u` are the scale of the steps.
+# degree. The steps are proportional to the extents of the points `u`.
 trend_slopes <- function(at, x, u) {
   d <- ncol(x)
   steps <- 1e-3 * vapply(seq_len(d), function(k) extent_of(u[, k]), 0)

@@ -1,7 +1,7 @@
 # The search of gp_propose(): candidates that fill the box, and quasi-Newton steps from the best candidates.
 
-# The best point that the search finds, as a matrix with one row. `leaders` are observed points that are likely to be
-# near the best point.
+# The best point that the search finds, as a matrix with one row. `leaders` are observed points that are probably near
+# the best point.
 best_of_box <- function(target, box, starts, count, leaders, seed) {
   d <- ncol(box)
   shift <- with_seed(seed, stats::runif(d))
@@ -15,8 +15,8 @@ best_of_box <- function(target, box, starts, count, leaders, seed) {
   if (best$finished) best$x else climb(best$x[1, ], target, box, 100)$x
 }
 
-# For each leader in the box, some points of the unit cube that differ from the leader by at most a twentieth of the
-# box.
+# For each leader in the box, some points near it, in units of the box. Each coordinate differs from the coordinate of
+# the leader by at most a twentieth of the box.
 around_leaders <- function(leaders, box, even, each = 5) {
   width <- box[2, ] - box[1, ]
   unit <- t((t(leaders) - box[1, ]) / ifelse(width > 0, width, 1))
@@ -25,7 +25,7 @@ around_leaders <- function(leaders, box, even, each = 5) {
   pmin(pmax(unit[rep(seq_len(nrow(unit)), each = each), , drop = FALSE] + 0.1 * steps, 0), 1)
 }
 
-# The end point of a search that starts from x, in units of the box.
+# The end point of a search that starts from x. The search uses coordinates in units of the box.
 climb <- function(x, target, box, steps) {
   width <- box[2, ] - box[1, ]
   latest <- NULL
@@ -42,7 +42,7 @@ climb <- function(x, target, box, steps) {
   list(x = in_box(rbind(end$par), box), value = end$value, finished = end$convergence == 0)
 }
 
-# The fit with a value of the field at x as an additional observation; the parameters are kept.
+# The fit with a value of the field at x as an additional observation. The covariance parameters are unchanged.
 with_believed <- function(fit, x, value) {
   trend <- trend_functions(fit)$at(x)
   data <- fit$data

@@ -10,18 +10,19 @@
 #' @param se.fit whether to return standard errors in addition.
 #' @param ... must be empty.
 #'
-#' @details The standard errors are those of the difference of an effect and its prediction, including the uncertainty
-#'   of the trend; the parameters of the covariance are treated as known. lme4 treats the trend as known, too; the
-#'   standard errors of lme4 are the square roots of `condVar`. Effects and standard errors are the same as those of
-#'   [predict()][predict.gp] with this effect as the only one of its `terms`; `predict()` also predicts effects of new
-#'   levels and times. With a [family][gp_families], effects are on the scale of the link, and the Laplace approximation
-#'   is the distribution given the data.
+#' @details The standard errors are the standard errors of the difference of an effect and its prediction, including the
+#'   uncertainty of the trend; the parameters of the covariance are treated as known. lme4 also treats the trend as
+#'   known; its standard errors are the square roots of `condVar`. Effects and standard errors equal the results of
+#'   [predict()][predict.gp] if `terms` names only this effect; `predict()` also predicts effects of new levels and
+#'   times. With a [family][gp_families], effects are on the scale of the link, and the distribution given the data is
+#'   the Laplace approximation.
 #'
 #' @return A list of data frames. The data frame of a grouping variable has a row for each level and a column for each
 #'   coefficient, `(Intercept)` or the name of a slope, as in lme4; the data frame of an effect of time, such as
 #'   `ar1(year)`, has a row for each time of the observations. Row names have as many digits as are needed to
-#'   distinguish the levels. With several variables, the names of columns are such as `zinc:(Intercept)`. With `se.fit`,
-#'   there are columns such as `(Intercept).se.fit`. Effects in products of covariances are fields and are not returned.
+#'   distinguish the levels. With several variables, columns have names such as `zinc:(Intercept)`. With `se.fit`, there
+#'   are additional columns such as `(Intercept).se.fit`. Effects in products of covariances are fields and are not
+#'   returned.
 #' @section Errors: class `kernops_input_error` if the fit has no random effects.
 #' @seealso [random_effect()], [time_effects].
 #' @examples
@@ -67,7 +68,7 @@ fixef.gp <- function(object, ...) {
   coef(object)
 }
 
-# The leaf of an effect; for a structure of lmc(), a leaf for each variable.
+# A list of the leaf of an effect; if the effect is a structure of lmc(), a list of one leaf for each variable.
 effect_of_each <- function(leaf, object) {
   if (is.null(leaf$structure)) return(list(leaf))
   names <- response_names(object)
@@ -80,9 +81,9 @@ effect_moments <- function(conditioning, targets, variance) {
   if (variance) conditioning$moments(targets) else conditioning$means(targets)
 }
 
-# The k-th coefficient of a random effect (`leaf`) at each of its levels or times, as targets of a prediction in which
-# all other terms are omitted. A slope is the effect where its covariate is 1 and other covariates are 0, minus the
-# effect where all covariates are 0.
+# The k-th coefficient of the random effect `leaf` at each of its levels or times, as targets of a prediction.
+# Indicators switch off all other terms. A slope is the effect where its covariate is 1 and other covariates are 0,
+# minus the effect where all covariates are 0.
 coefficient_targets <- function(object, leaf, column, k) {
   values <- column$times %||% seq_along(column$levels)
   u <- object$data$u[rep(1, length(values)), , drop = FALSE]
@@ -90,7 +91,7 @@ coefficient_targets <- function(object, leaf, column, k) {
   others <- unlist(lapply(terms, function(leaves) leaves[[1]]$indicator))
   u[, others] <- 1
   u[, leaf$indicator] <- 0
-  # with several variables, the points are new points without noise
+  # with several variables, the points get the columns of new points without noise
   if (!is.null(leaf$belongs)) u[, leaf$belongs$column + 0:2] <- rep(c(leaf$belongs$number - 1, 0, 0), each = nrow(u))
   u[, leaf$level %||% leaf$dims] <- values
   covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)

@@ -18,8 +18,8 @@ check_responses_settings <- function(settings, method, estimate, control, call) 
   }
 }
 
-# Checks the covariance: all variances must be free, it must have a nugget, and nearby observations must screen off
-# distant ones.
+# Checks the covariance: all variances must be free, the covariance must have a nugget, and nearby observations must
+# screen off distant observations.
 check_responses_model <- function(model, call) {
   refuse <- function(what, instead = NULL) {
     stop_kernops("input", c(paste0("{.arg responses} does not take ", what, "."), i = instead), call = call)

@@ -1,6 +1,6 @@
 # Fits of many responses at the same points.
 
-# A fit of class gp_responses; its parts are described in gp_responses.R. `arguments` is the argument of this name of
+# Makes a fit of class gp_responses, whose parts are described in gp_responses.R. `arguments` is passed to
 # data_and_model().
 fit_responses <- function(responses, covariance, source, coords, arguments, how, estimate, call) {
   built <- data_and_model(responses$formula, covariance, source, coords, arguments, "vecchia", NULL, call)
@@ -25,8 +25,8 @@ fit_responses <- function(responses, covariance, source, coords, arguments, how,
   structure(object, class = "gp_responses")
 }
 
-# The data that the fits of several responses share. `sets_of(rows)` returns the result of response_sets() for some
-# observations, and `held(group)` the result of held_responses() for a group.
+# The data that the fits of all responses share. `sets_of(rows)` returns the result of response_sets(), the conditioning
+# sets, for the observations `rows`. `held(group)` returns the result of held_responses() for a group of responses.
 response_task <- function(problem, how, reml) {
   model <- problem$model
   parameters <- response_parameters(model)

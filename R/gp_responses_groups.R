@@ -1,4 +1,4 @@
-# Responses in blocks, and in groups with the same observations.
+# Responses in blocks, and in groups of responses that were observed at the same points.
 
 # The numbers of the responses in each block; the values of a block take about 30 MB.
 response_blocks <- function(responses, count = length(responses$names)) {
@@ -6,8 +6,8 @@ response_blocks <- function(responses, count = length(responses$names)) {
   split(seq_len(count), ceiling(seq_len(count) / width))
 }
 
-# The responses of a block in groups with the same observations: lists of `columns`, `sets`, and the result of
-# standard_responses(). `problem` is the reason why a response has no fit; NA for responses with a fit.
+# The responses of a block in groups with the same observations. A group is a list of `columns`, `sets`, and the result
+# of standard_responses(). `problem` contains the reason why a response has no fit; NA for responses with a fit.
 grouped_responses <- function(task, responses, columns, parts, call) {
   y <- response_block(responses, columns, parts$rows) - parts$offset
   check_finite_responses(y, responses$names[columns], call)
@@ -30,7 +30,7 @@ grouped_responses <- function(task, responses, columns, parts, call) {
   list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
 }
 
-# A list of the numbers of the columns that share a pattern of missing values.
+# A list with an element for each pattern of missing values: the numbers of the columns with this pattern.
 columns_by_gaps <- function(gaps) {
   pattern <- rep("", ncol(gaps))
   some <- which(colSums(gaps) > 0)

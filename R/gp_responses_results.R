@@ -1,4 +1,4 @@
-# The results of fits of many responses; the results of each group of responses are filled in separately.
+# The results of fits of many responses. The results of each group of responses are stored separately.
 
 empty_fits <- function(task, responses, parts) {
   count <- length(responses$names)
@@ -16,8 +16,8 @@ with_fits <- function(fits, task, group, estimates) {
   sets <- group$sets
   independent <- !all(is.na(estimates$evaluations))
   null <- null_fits(task, group)
-  # the model without a field is a special case, so if a search ends at a lower likelihood, the fit without a field is
-  # used
+  # the model without a field is a special case, so the fit without a field replaces a fit whose search ended at a lower
+  # likelihood
   none <- independent & !(estimates$value < null$value - 1e-7) %in% TRUE
   estimates$theta[, none] <- null$theta
   for (name in c("value", "scale")) estimates[[name]][none] <- null[[name]][none]
@@ -38,7 +38,7 @@ with_fits <- function(fits, task, group, estimates) {
   fits
 }
 
-# The fits without a field, which have independent errors.
+# The fits without a field: the errors of the observations are independent.
 null_fits <- function(task, group) {
   s <- task$starts$s[, 1]
   s[[task$parameters$first]] <- 0

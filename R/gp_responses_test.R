@@ -1,8 +1,8 @@
 # Likelihood-ratio tests of the null hypothesis that there is no field, for many responses.
 #
-# Without a field the range is undefined, so the statistic is the maximum over many ranges, and its distribution is not
-# half a chi-squared distribution, as for a known range. The distribution depends only on the points, not on the trend
-# or the variance of the response: statistics of simulated noise at the same points have this distribution.
+# Without a field the range is undefined. Therefore the statistic is the maximum over many ranges, and its distribution
+# is not half a chi-squared distribution, which holds for a known range. The distribution depends only on the points,
+# not on the trend or the variance of the response. It is simulated by statistics of noise at the same points.
 
 # Test statistics of simulated responses, which are normal noise at all points.
 null_statistics <- function(task, control) {
@@ -20,8 +20,8 @@ null_statistics <- function(task, control) {
 }
 
 # P-values of statistics: the fraction of draws that are at least as large. Above the 90 % quantile of the draws, the
-# p-value is a tenth of the tail of a maximum over ranges (Davies 1977), whose constant is estimated from the draws
-# above this quantile.
+# p-value is a tenth times the tail of the maximum over ranges (Davies 1977), relative to the tail at the quantile. The
+# constant of this tail is estimated from the draws above the quantile.
 null_p_values <- function(statistic, draws) {
   if (is.null(draws)) return(half_chisq(statistic))
   count <- length(draws)
@@ -42,13 +42,13 @@ half_chisq <- function(statistic) {
   ifelse(statistic > 0, stats::pchisq(statistic, 1, lower.tail = FALSE) / 2, 1)
 }
 
-# The logarithm of P(Z > c) + v / (2 pi) exp(-c^2 / 2) for the root c of a statistic.
+# The logarithm of P(Z > c) + v / (2 pi) exp(-c^2 / 2), where c is the square root of a statistic.
 log_tail <- function(statistic, v) {
   root <- sqrt(statistic)
   -statistic / 2 + log(exp(stats::pnorm(root, lower.tail = FALSE, log.p = TRUE) + statistic / 2) + v / (2 * pi))
 }
 
-# The maximum-likelihood estimate of v from the statistics above `from`.
+# The maximum-likelihood estimate of the constant v from the statistics above `from`.
 tail_constant <- function(statistic, from) {
   density <- function(v) {
     root <- sqrt(statistic)

@@ -2,21 +2,21 @@
 #'
 #' Simulates new responses of the observations, or the field at given points: conditional on the data, or
 #' unconditionally from the model. Conditional draws have the mean and the covariance of kriging, including the
-#' uncertainty of the trend: an unconditional draw at the observations and the new points is corrected by kriging the
-#' differences from the data (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new
-#' points that [predict()][predict.gp] describes.
+#' uncertainty of the trend. They are computed by Matheron's rule: kriging the differences from the data corrects an
+#' unconditional draw at the observations and the new points. Fits by `method = "vecchia"` draw from the joint
+#' distribution of the new points that [predict()][predict.gp] describes.
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
-#' @param seed a seed for [set.seed()]; the state of the generator is then restored.
+#' @param seed a seed for [set.seed()]; afterwards, the state of the generator is restored.
 #' @param conditional whether the draws are conditional on the data.
-#' @param noise whether to draw new observations, with their noise, instead of the field. Default: new observations
-#'   without `newdata`, `coords` and `type`; otherwise the field.
-#' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
-#'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
-#'   Fourier features), with memory proportional to the number of points. Fits by `method = "vecchia"` do not use
-#'   spectral simulation: for any number of points, points are drawn one after the other, given their nearest previous
-#'   points.
+#' @param noise whether to draw new observations, with their noise, instead of the field. Default: new observations if
+#'   `newdata`, `coords` and `type` are not given; otherwise the field.
+#' @param features number of cosine functions in spectral simulation. Draws are exact for up to `control$exact_limit`
+#'   points, observations included. For more points, spectral simulation is used: each draw is a sum of `features`
+#'   cosine functions with random frequencies (random Fourier features), with memory proportional to the number of
+#'   points. Fits by `method = "vecchia"` do not use spectral simulation: for any number of points, points are drawn one
+#'   after the other, given their nearest previous points.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Spectral simulation is available for all covariances of the package and for their sums and products.
@@ -33,9 +33,9 @@
 #'
 #' @return A matrix with a row for each point and a column for each draw; for points and maps of sf, stars, terra and
 #'   sp, an object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of the observations
-#'   are a data frame with the columns `sim_1`, `sim_2`, ..., as in [stats::simulate()], with the attribute `seed`: each
-#'   column can replace the response in `data`. The columns are counts, numbers, proportions, factors, or matrices of
-#'   successes and failures, like the response.
+#'   are a data frame with the columns `sim_1`, `sim_2`, ..., as in [stats::simulate()], with the attribute `seed`. Each
+#'   column has the form of the response (counts, numbers, proportions, factors, or matrices of successes and failures)
+#'   and can replace the response in `data`.
 #' @section Errors: class `kernops_input_error` if `newdata` has polygons, and if there are more than `exact_limit`
 #'   points and the covariance is a user-defined formula for which spectral simulation is not available.
 #' @references
@@ -73,7 +73,8 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
   })
 }
 
-# Informs users, once per session, that the default for Gaussian observations has changed: it was the field.
+# Informs users, once per session, that the default for Gaussian observations has changed: earlier versions drew the
+# field.
 tell_new_responses <- function(noise) {
   if (!noise) return(invisible())
   cli::cli_inform(c(i = "{.fn simulate} draws new responses of the observations, as {.fn stats::simulate}.",
@@ -94,8 +95,8 @@ simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call 
   })
 }
 
-# With `keeps_seed`, the result has the seed, or the previous state of the generator, as an attribute, like the result
-# of stats::simulate().
+# If `keeps_seed`, the result has an attribute with the seed, or with the previous state of the generator, like the
+# result of stats::simulate().
 draw_with_seed <- function(seed, keeps_seed, draw) {
   if (!is.null(seed)) {
     result <- with_seed(seed, draw())
@@ -155,8 +156,8 @@ give_back_draws <- function(draws, object, points, newdata) {
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
-# Marks points as incomplete if the covariance is not a number at these points, for example because of the logarithm of
-# a negative number.
+# Marks points as incomplete where the covariance is not a number, for example because its formula takes the logarithm
+# of a negative number.
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)

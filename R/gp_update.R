@@ -1,38 +1,38 @@
-# The method update() of a fit, for changed arguments or additional observations.
+# The method update() of a fit, which changes arguments or adds observations.
 
-#' Update a fit, with further observations or other arguments
+#' Update a fit with further observations or other arguments
 #'
 #' `update(fit, newdata = )` adds observations to a fit. The search for the parameters begins at the estimates of `fit`
-#' and ends at the optimum next to them, which takes a small part of the time of a new fit; with `refit = FALSE`, the
+#' and ends at the optimum next to them, which takes a small part of the time of a new fit. With `refit = FALSE`, the
 #' parameters of the covariance are kept. Without `newdata`, the call of `fit` is changed and evaluated, as `update()`
 #' does for other models.
 #'
 #' @param object a fit of [gp()].
 #' @param formula. changes of the formula, as in [update()][stats::update].
 #' @param ... changed arguments of [gp()].
-#' @param newdata further observations, which are appended to those of the fit: rows with all variables of the fit,
-#'   including the response. For a fit of points of sf, sp or terra, points of the same class.
+#' @param newdata further observations, which are appended to the observations of the fit: rows with all variables of
+#'   the fit, including the response. For a fit of points of sf, sp or terra, points of the same class.
 #' @param refit whether the parameters of the covariance are estimated again. With `FALSE`, the parameters are kept as
 #'   with `estimate = "none"`, and the coefficients of the trend are estimated from all observations.
-#' @param evaluate whether the call is evaluated; otherwise it is returned.
+#' @param evaluate whether to evaluate the call; with `FALSE`, the call is returned.
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with `starts =
 #'   0` of [gp_control()]. The search evaluates few likelihoods, since it stops when a step would increase the
-#'   log-likelihood by less than 0.001. The search may miss another optimum that is higher with the new observations:
+#'   log-likelihood by less than 0.001. If another optimum is higher with the new observations, the search may miss it:
 #'   `update()` of the result, without arguments, searches from all starting values. Formulas with random effects or
 #'   smooths are fitted from the usual starting values.
 #'
-#'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
+#'     With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
 #'   observations add k rows to the factor: the time is proportional to k n^2 for n observations, instead of n^3. This
-#'   requires the CPU and one response without `group`, effects, priors and merged locations; otherwise the factor is
-#'   computed again.
+#'   update of the factor requires the CPU and one response without `group`, effects, priors and merged locations;
+#'   otherwise the factor is computed again.
 #'
 #'   `update()` finds the data by evaluating the call of `fit` in the calling frame; the data must not have changed
 #'   since the fit. The call of the result contains all data.
 #'
 #' @return A fit, see [gp()]; its call if `evaluate = FALSE`.
-#' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if the data
-#'   have another number of rows than before; and if `refit = FALSE` is used with a family, or with effects in the
+#' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if the number
+#'   of rows of the data has changed since the fit; and if `refit = FALSE` is used with a family, or with effects in the
 #'   formula.
 #' @seealso [gp()]; [gp_methods] for the other methods; [gp_propose()] for the next observations.
 #' @examples
@@ -72,7 +72,7 @@ check_data_present <- function(data, env, call = caller_env()) {
                           i = "Give all observations by {.code update(fit, data = )}."), call = call)
 }
 
-# The observations of the fit and the new observations, with the variables that both have.
+# The observations of the fit and the new observations in one table, with the variables that both tables have.
 joined_data <- function(object, newdata, changed, env, call = caller_env()) {
   data <- if (!inherits(object, "gp_blocks")) eval(object$call$data, env)
   if (is.null(data) || is_map(data) || "data" %in% changed) {
@@ -95,7 +95,7 @@ joined_data <- function(object, newdata, changed, env, call = caller_env()) {
   })
 }
 
-# The fit after update(): with `refit`, the search begins at the estimates in `object`; otherwise the estimates are
+# The fit after update(). With `refit`, the search begins at the estimates in `object`; otherwise the estimates are
 # kept.
 continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
   by_formula <- length(split_effects(object$formula[[3]])$effects) > 0
@@ -129,7 +129,7 @@ has_growing_factor <- function(object, call) {
 
 host_factor <- function(object) factor_of(object)[[1]]$k$numbers()
 
-# The fit with the parameters, the centre and the factor of `object`; NULL if the first rows of the data differ from the
+# The fit with the parameters, the centre and the factor of `object`. NULL if the first rows of the data differ from the
 # rows of the data of the fit, for example because `scale()` has changed the coordinates.
 extended_fit <- function(object, call, env) {
   clock <- new_clock()
@@ -156,7 +156,7 @@ extended_fit <- function(object, call, env) {
   fit
 }
 
-# The observations in all data of the call, old and new.
+# The parts (data of observations) of the fit with all rows of the data in the call, old rows and new rows.
 extended_parts <- function(object, call, env, user) {
   source <- data_source(spatial_parts(call$data))
   value <- function(name) within_data(rlang::new_quosure(call[[name]], env), source$data, user)
