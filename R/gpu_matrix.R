@@ -8,7 +8,7 @@
 #' Rows and columns are selected by `x[i, j]`, with positions, negative positions or logicals, as for a matrix; the
 #' result is always a `gpu_matrix`, never a vector. `as.matrix()` copies the matrix to the host. Names are not kept.
 #'
-#' If an operator runs on another GPU than the one that stores a matrix, the required data are copied between the GPUs.
+#' If an operator runs on a GPU other than the GPU that stores a matrix, the required data are copied between the GPUs.
 #'
 #' The option `kernops.gpu_memory` (or the environment variable `KERNOPS_GPU_MEMORY`) limits the number of bytes that
 #' kernops uses on each GPU. Operators then process larger data piece by piece, as they do with data larger than the
@@ -20,17 +20,17 @@
 #' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
 #' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits. `"bfloat16"`
 #'   and `"float16"` round to about 2 or 3 digits and need a quarter of the memory; operators of [keops_kernel()] of any
-#'   precision accept such matrices, but other functions do not. The default is the option `kernops.precision`, else
-#'   `"float64"`.
-#' @param device the number of the GPU, from 0. The default is the (first) number in the option `kernops.device`,
-#'   else 0.
+#'   precision accept such matrices, but other functions do not. The default is the option `kernops.precision` or, if
+#'   the option is not set, `"float64"`.
+#' @param device the number of the GPU, counted from 0. The default is the (first) number in the option `kernops.device`
+#'   or, if the option is not set, 0.
 #'
 #' @return An object of class `gpu_matrix`, with methods for `print()`, `dim()`, `length()`, `as.matrix()` and `[`.
 #'
 #' @section Errors: class `kernops_cuda_error` if no GPU can be used, `kernops_memory_error` if the memory of the GPU is
 #'   full, `kernops_input_error` for invalid data.
 #'
-#' @seealso [keops_kernel()], [kernel_solve()] and [seg_reduce()], which accept such matrices; [kernops_sitrep()] for
+#' @seealso [keops_kernel()], [kernel_solve()] and [seg_reduce()], which accept a `gpu_matrix`; [kernops_sitrep()] for
 #'   the GPUs of this machine; [with_kernops()] for the options.
 #' @examples
 #' set.seed(1)
@@ -72,7 +72,7 @@ check_one_device <- function(device, call = caller_env()) {
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 
-# TRUE if a result stays on the GPU, which requires a computation on the GPU.
+# Checks `output`. TRUE if a result stays on the GPU, which requires a computation on the GPU.
 check_output <- function(output, call = caller_env()) {
   check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
@@ -81,8 +81,8 @@ stop_gpu_output <- function(call = caller_env()) {
   stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".", call = call)
 }
 
-# The counterpart of check_output() if `output` may also be a gpu_matrix other than x that receives the result; this
-# matrix is then an attribute of the result TRUE.
+# The counterpart of check_output() if `output` may also be a gpu_matrix other than x that receives the result. This
+# matrix is then stored as an attribute of the value TRUE.
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))
   if (identical(output, x)) {
@@ -91,7 +91,7 @@ check_target <- function(output, x, call = caller_env()) {
   structure(TRUE, into = output)
 }
 
-# Copies a result of the CPU to the GPU if `stay` is TRUE.
+# Copies a result of the CPU to the GPU: to the gpu_matrix in the attribute "into" of `stay`, or to a new gpu_matrix.
 to_gpu <- function(result, stay) {
   if (is.null(attr(stay, "into"))) return(gpu_matrix(result, "float64"))
   gpu_fill(attr(stay, "into"), `storage.mode<-`(result, "double"))

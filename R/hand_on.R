@@ -1,4 +1,4 @@
-# Functions that mask other packages; calls without a LazyTensor are forwarded to the masked function.
+# Functions that mask functions of other packages. A call without a LazyTensor is forwarded to the masked function.
 
 # The next function with the given name on the search path.
 masked <- function(name) {
@@ -11,8 +11,8 @@ belongs_elsewhere <- function(name, ...) {
   !any(vapply(list(...), is_lazy, NA)) && !is.null(masked(name))
 }
 
-# Evaluates the call as the user wrote it, because some arguments are names of columns; its first argument is not
-# evaluated again.
+# Evaluates the call as the user wrote it, because some arguments are names of columns. The first argument has already
+# been evaluated and is passed as a value.
 hand_on <- function(name, call, first, value, frame = parent.frame(2)) {
   other <- masked(name)
   if (is.null(other)) stop_kernops("input", "{.fn {name}} requires the argument {.arg {first}}.", call = call)

@@ -1,28 +1,28 @@
 #' The gradient of an operator
 #'
-#' `keops_grad(op, var)` returns the vector-Jacobian product of an operator, which is again an operator. The new
-#' operator has an additional last argument, `eta`, of the shape of the result of `op`, and computes the gradient of
-#' `sum(eta * op(input))` with respect to `var`. The derivative is symbolic and exact, for reductions over either axis,
-#' and gradients can be nested to any order.
+#' `keops_grad(op, var)` returns the vector-Jacobian product of an operator. The product is again an operator: it has an
+#' additional last argument, `eta`, of the shape of the result of `op`, and computes the gradient of `sum(eta *
+#' op(input))` with respect to `var`. The derivative is symbolic and exact, for reductions over either axis, and
+#' gradients can be nested to any order.
 #'
-#' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one in case of ties. Positions
-#' such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero. `Median` and `Quantile` are differentiated at the
-#' element that is the result, or at the two elements between which the result is interpolated; the gradients of
-#' `Median` and `Quantile` cannot be differentiated again.
+#' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, and in case of ties at the first of the
+#' tied points. Positions such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero. `Median` and `Quantile`
+#' are differentiated at the element that is the result, or at the two elements between which the result is
+#' interpolated; the gradients of `Median` and `Quantile` cannot be differentiated again.
 #'
 #' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the gradient
-#' of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points, but second
-#' derivatives omit these pairs, although their limit may differ from 0. Second derivatives of kernels of `SqDist(x,
-#' y)`, such as `Exp(-SqDist(x, y))`, include coincident points. `XLogX(a)`, and `Powf(a, b)` with b below 1, have
-#' infinite derivatives at 0. If `a` is a squared distance, a norm, or a multiple, sum or power of these, the gradient
-#' at 0 is 0 as well: the limit for differentiable functions of a distance, such as `Powf(SqDist(x, y), 0.75)` and
-#' `XLogX(SqDist(x, y))`.
+#' of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points. Second derivatives
+#' of such a kernel omit coincident points, although their limit may differ from 0. Second derivatives of kernels of
+#' `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, include coincident points. `XLogX(a)`, and `Powf(a, b)` with b below 1,
+#' have infinite derivatives at 0. If `a` is a squared distance, a norm, or a multiple, sum or power of squared
+#' distances and norms, the gradient at 0 is defined as 0: the limit for differentiable functions of a distance, such as
+#' `Powf(SqDist(x, y), 0.75)` and `XLogX(SqDist(x, y))`.
 #'
 #' A masked value has gradient 0, even if the value is infinite or NaN. Masked values are the branches that `IfElse`,
 #' `Mask`, `Max2`, `Min2`, `Clamp`, `ReLU`, `Max` and `Min` do not select, and factors that are multiplied by a
 #' comparison or a `Step` that is 0. For example, `Mask(0 < SqDist(x, y), 1 / SqDist(x, y))` omits coincident points
-#' from a sum and from all its derivatives. A product `(0 < a) * f` is NaN where `f` is infinite; `Mask(0 < a, f)` is 0
-#' there.
+#' from a sum and from all its derivatives. Where `f` is infinite, a product `(0 < a) * f` is NaN, but `Mask(0 < a, f)`
+#' is 0.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param var the variable: its name, or its position counted from 1.
@@ -58,7 +58,7 @@ keops_grad <- function(op, var) {
                   from$backend, from$device, from$accumulator, var)
 }
 
-# TRUE for operators; objects of other packages may have the same class name.
+# TRUE for operators. The environment is checked, too, because objects of other packages may have the same class name.
 is_operator <- function(x) inherits(x, "keops_kernel") && is.function(x) && is.list(environment(x)$about)
 
 check_operator <- function(op, call = caller_env()) {

@@ -27,7 +27,7 @@ output_stays <- function(output, backend, device, call = caller_env()) {
   TRUE
 }
 
-# The values in the order of the variables; data frames are converted to matrices.
+# The values in the order of the variables. Data frames are converted to matrices.
 match_input <- function(input, names, backend, pairs = integer()) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
@@ -53,8 +53,8 @@ match_input <- function(input, names, backend, pairs = integer()) {
   input
 }
 
-# TRUE if a value has a class. A loop is used because vapply() would add some time to each call of an operator, which
-# takes a few microseconds.
+# TRUE if a value has a class. The function uses a loop, because vapply() would take noticeably longer compared with a
+# call of an operator, which takes a few microseconds.
 has_objects <- function(input) {
   for (x in input) if (is.object(x)) return(TRUE)
   FALSE
@@ -64,7 +64,7 @@ has_batch_axes <- function(input) {
   FALSE
 }
 
-# The numbers in objects with a class: data frames are converted to matrices; for other classes, an error names the
+# The numbers in an object with a class. A data frame is converted to a matrix; for other classes, an error names the
 # class.
 plain_numbers <- function(x, name, call = NULL) {
   if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))

@@ -1,8 +1,8 @@
 #' Create an R function from a formula
 #'
-#' `keops_kernel()` converts a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function that
-#' computes the formula for all pairs of points \eqn{x_i}, \eqn{y_j} without storing the M x N matrix: time is
-#' proportional to M x N, memory to M + N.
+#' `keops_kernel()` converts a formula such as `Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)` into an R function. This
+#' function computes the formula for all pairs of points \eqn{x_i}, \eqn{y_j} without storing the M x N matrix of the
+#' pairs: time is proportional to M x N, memory to M + N.
 #'
 #' @section The formula:
 #' The outermost part is a reduction, `<Name>_Reduction(f, axis)`, with one of the names in the table below. `axis` is
@@ -30,13 +30,13 @@
 #' | `Count` | the number of values |
 #' | `Median(f, axis)`, `Quantile(f, p, ..., axis)` | the median, or quantiles of type 7 for probabilities p, of each entry; for a vector f, the entries for one probability after another |
 #'
-#' `Median` and `Quantile` store the terms of some rows at a time, about 4e6, on the CPU or a GPU.
+#' `Median` and `Quantile` store the terms of some rows at a time, about 4e6 terms, on the CPU or a GPU.
 #'
 #' @param formula a string.
 #' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i with
 #'   3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry, `"A = Vij(1)"` for
-#'   a value of each pair, see the section about stored terms. Input without
-#'   names is matched in this order, unless all declarations give a position counted from 0, as in `"x = Vi(0, 3)"`.
+#'   a value of each pair, see the section about stored terms. Input without names is matched in the order of `args`,
+#'   except if all declarations give a position counted from 0, as in `"x = Vi(0, 3)"`.
 #' @param sum_scheme how `Sum` accumulates: `"block_sum"` (the meaning of `"auto"`) adds without compensation within a
 #'   tile of some hundred terms and with compensation between tiles; `"kahan_scheme"` compensates every term;
 #'   `"direct_sum"` does not compensate. Other reductions add by blocks.
@@ -44,32 +44,33 @@
 #'   `"bfloat16"` and `"float16"` round points to 16 bits and compute in float32, see the section about inputs of 16
 #'   bits. The default is the option `kernops.precision`, else `"float64"`.
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`: a GPU, if there is one, for computations that are
-#'   large enough. The default is the option `kernops.backend`, else `"auto"`.
+#'   large enough. The default is the option `kernops.backend` or, if the option is not set, `"auto"`.
 #' @param device numbers of the GPUs to use, counted from 0. With several GPUs, such as `0:3`, the rows of the result
 #'   are split between the GPUs; if there are few rows, the rows that are summed over are split instead. On the same
 #'   GPUs, results are bit-identical in every run. The default is the option `kernops.device` (or the environment
-#'   variable `KERNOPS_DEVICE`, as in `"0:3"`), else 0.
+#'   variable `KERNOPS_DEVICE`, as in `"0:3"`) or, if the option is not set, 0.
 #' @param accumulator for `precision = "float32"`: `"float64"` adds every term of sums as a double (also inside
-#'   `LogSumExp`, `SumSoftMaxWeight`, `Mean` and `Var`, and in products), so that a sum is exact to the last bits of its
-#'   float32 terms, in at most twice the time. `"auto"` accumulates in `precision`. The order of the terms is that of
-#'   `sum_scheme`: in float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of about one
+#'   `LogSumExp`, `SumSoftMaxWeight`, `Mean` and `Var`, and in products). A sum is then exact to the last bits of its
+#'   float32 terms, in at most twice the time. `"auto"` accumulates in `precision`. `sum_scheme` determines the order of
+#'   the terms. In float32, `"block_sum"` has an error of some units in the last place, `"kahan_scheme"` of about one
 #'   unit; with double accumulation the schemes differ only in cost. The terms themselves are float32: for more digits
 #'   use `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
-#'   * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
+#'     * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
 #'     are n x size matrices (also data frames of numbers and, for size 1, vectors), parameters are vectors. A parameter
-#'     that the formula reads as a matrix, as in `MatVecMult(A, x)`, may be given as that matrix: with `c("A = Pm(6)",
-#'     "x = Vi(2)")`, `A` is 3 x 2, and the result is `A %*% x` for each x, for any `inner_dim`. A matrix of another
-#'     shape, or for a parameter that is read entry by entry, is an error. In a vector, the entries of a matrix are in
-#'     row-major order, as in `c(t(A))`; the same holds for points and results that represent matrices. Integers and
-#'     logicals are converted to doubles. Any input may be a [gpu_matrix()]; the computation then runs on the GPU.
-#'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
-#'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
-#'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
-#'     of size 1, or missing dimensions, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches
-#'     B1 x B2. A gradient has the shape of its variable: a variable used for several batches receives the sum over
-#'     these batches.
+#'     that the formula reads as a matrix, as in `MatVecMult(A, x)`, may be given as a matrix of this shape: with `c("A
+#'     = Pm(6)", "x = Vi(2)")`, `A` is 3 x 2, and the result is `A %*% x` for each x, for any `inner_dim`. A matrix of
+#'     another shape, or a matrix for a parameter that is read entry by entry, is an error. In a vector, the entries of
+#'     a matrix are in row-major order, as in `c(t(A))`; the same holds for points and results that represent matrices.
+#'     Integers and logicals are converted to doubles. Any input may be a [gpu_matrix()]; the computation then runs on
+#'     the GPU.
+#'     * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices,
+#'     vectors and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B
+#'     array. The result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2.
+#'     Dimensions of size 1, or missing dimensions, are recycled, each separately: n x size x B1 and m x size x 1 x B2
+#'     give batches B1 x B2. A gradient has the shape of its variable: the gradient of a variable used for several
+#'     batches is the sum over these batches.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
 #'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.
@@ -78,9 +79,9 @@
 #'   * `op()` without input returns a description of the operator. [keops_grad()] gives its gradient.
 #'
 #' @section Stored terms:
-#' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j, or,
-#' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by
-#' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU.
+#' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j or, with
+#' several entries, an array of such matrices, M x N x size. The input may also be entries of a table, `table[i, j]`, by
+#' [lookup_terms()], which are not stored for all pairs. All reductions accept such variables, on the CPU and on a GPU.
 #' The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices. `ranges`,
 #' batches and positions of points in the formula are not available. [Vij()] creates such a variable for symbolic
 #' matrices.
@@ -89,11 +90,11 @@
 #' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and
 #' stored terms, are rounded to the nearest number with 8 significant bits (ties to even); `"float16"` rounds to 11
 #' significant bits, and numbers beyond 65504 are an error. Parameters are not rounded. All arithmetic and all sums are
-#' those of float32. A [gpu_matrix()] of this precision needs 2 bytes for each number, and the operator reads this
+#' in float32. A [gpu_matrix()] of one of these precisions needs 2 bytes for each number, and the operator reads this
 #' matrix without conversion. The first call with a formula measures the relative error against float32 for at most 64
 #' points and reports this error in a message of class `kernops_rounded_input` with the field `error`. Differences of
 #' points far from the origin lose digits: subtract a common value first. Verbs such as [kde()], Gaussian processes and
-#' [kernel_solve()] do not take these precisions.
+#' [kernel_solve()] do not support these precisions.
 #'
 #' @section Reproducibility:
 #' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
@@ -118,9 +119,9 @@
 #'
 #' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under the position
 #' of the mistake; invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's
-#' memory are processed piece by piece. If even that is not possible, or if R or the C++ code runs out of memory on the
-#' CPU, the class is `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors have
-#' class `kernops_error`.
+#' memory are processed piece by piece. If a single piece is too large, or if R or the C++ code runs out of memory on
+#' the CPU, the class is `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors
+#' have class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with
@@ -169,8 +170,9 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-# `var`: the variable of a gradient; the result has the shape of this variable. `stored`: the operator returns the terms
-# of a sum instead of the sum, as a matrix with a row for each row of the sum, or as an array of such matrices.
+# `var`: the variable of a gradient; the result has the shape of this variable. `stored`: TRUE if the operator returns
+# the terms of a sum instead of the sum. The terms are a matrix with a row for each row of the sum, or an array of such
+# matrices.
 # long: an operator and the variables that its methods share
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
                             accumulator = "auto", var = NULL, stored = FALSE) {
@@ -225,8 +227,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   structure(op, class = "keops_kernel")
 }
 
-# The settings of other computations that use the formula of the operator, such as sums over sets, in the form of
-# run_settings(). If a computation exceeds the memory of a GPU, it runs on the CPU.
+# The settings for other computations with the formula of the operator, such as sums over conditioning sets, in the form
+# of run_settings(). A computation that exceeds the memory of the GPU runs on the CPU.
 settings_of <- function(op) environment(op)$settings(cpu = TRUE)
 
 # Gives a gradient the shape of its variable.
@@ -242,7 +244,7 @@ as_matrix_by_rows <- function(result, shape) {
   aperm(array(result, c(shape[2:1], batches)), c(2, 1, seq_along(batches) + 2))
 }
 
-# Adds names to the result, from the first of its variables whose points have names.
+# Adds names to the result. The names come from the first variable whose points have names.
 keep_names <- function(result, points, points_are_columns) {
   for (x in points) {
     names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + points_are_columns]]
@@ -277,10 +279,10 @@ print.keops_kernel <- function(x, ...) {
   invisible(x)
 }
 
-# The compiled kernel of an operator, which is compiled again after readRDS().
+# The compiled kernel of an operator. The kernel is compiled again after readRDS().
 live <- function(op) environment(op)$live_kernel()
 
-# Returns the result of kernel_operator() and keeps the latest operators, because compiling an operator takes longer
+# Returns the result of kernel_operator() and caches the latest operators, because compiling an operator takes longer
 # than a small computation.
 recent_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
   device <- check_device(NULL)

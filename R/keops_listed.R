@@ -1,6 +1,6 @@
-# Operators for lists of pairs, in which a point i is a pair of points. They compute stored terms and chosen elements.
+# Operators for lists of pairs: each pair of the list is one point i. They compute stored terms and chosen elements.
 
-# The values of variables for a list of pairs; a pair consists of row i of the result and point j of the other axis.
+# The values of variables for a list of pairs. A pair consists of row i of the result and point j of the reduced axis.
 at_listed_pairs <- function(input, about, i, j) {
   Map(function(x, category, size) {
     if (category == "Pm") return(x)
@@ -13,7 +13,7 @@ at_listed_pairs <- function(input, about, i, j) {
   }, input, about$variables$category[seq_along(input)], about$variables$size[seq_along(input)])
 }
 
-# The terms of all pairs in some rows, computed with a list of these pairs.
+# The terms of all pairs in some rows, computed from a list of these pairs.
 listed_terms <- function(inner, input, about) {
   by_rows <- about$axis == "Vi"
   all <- vapply(input[about$variables$category == "Vij"], function(x) dim(x)[1:2], numeric(2))[, 1]
@@ -23,7 +23,7 @@ listed_terms <- function(inner, input, about) {
   array(terms, c(all, if (ncol(terms) > 1) ncol(terms)))
 }
 
-# The values of a pair variable for the chosen rows or for the chosen columns.
+# The values of a pair variable (a variable with a value for each pair), for the chosen rows or for the chosen columns.
 some_pairs <- function(x, chosen, by_rows) {
   if (inherits(x, "kernops_lookup")) {
     axis <- if (by_rows) "i" else "j"
@@ -33,7 +33,7 @@ some_pairs <- function(x, chosen, by_rows) {
   if (by_rows) x[chosen, , , drop = FALSE] else x[, chosen, , drop = FALSE]
 }
 
-# An operator that returns the terms of all pairs, with rows i and columns j, and has the interface of
+# An operator that returns the terms of all pairs as a matrix with rows i and columns j. It has the interface of
 # kernel_operator(). Internally, the points i are a list of pairs.
 stored_pairs_operator <- function(formula, args, sum_scheme, precision, backend, device) {
   pairs <- which(is_pair_variable(args))

@@ -1,14 +1,15 @@
-# Terms of pairs that are entries of a table, as the data of pair variables (keops_pairs.R).
+# Terms of pairs that are entries of a table. They are a kind of data of pair variables (keops_pairs.R).
 
 #' Terms of pairs from a table
 #'
 #' Operators of [keops_kernel()] may have variables with a value for each pair of points, declared as `"A = Vij(1)"`:
 #' the input of such a variable is a matrix with a row for each i and a column for each j. `lookup_terms()` makes an
 #' input whose values are entries of a smaller table, `table[i, j]`, without storing the values of all pairs. For
-#' example, the value is the score of the class of the row with the class of the column.
+#' example, the table contains a score for each pair of classes of points.
 #'
 #' @param table a matrix of numbers.
-#' @param i,j for each row i and for each column j of the pairs, the number of a row and of a column of the table.
+#' @param i,j the rows and columns of the table: `i` contains the number of a row of the table for each point i, `j` the
+#'   number of a column of the table for each point j.
 #'
 #' @return An object for the input of an operator.
 #' @section Errors: class `kernops_input_error` if the table is not a numeric matrix, or if `i` or `j` contain a number

@@ -1,4 +1,4 @@
-# Sums over all pairs, as objective functions of R's optimisers.
+# Sums over all pairs of points, as objective functions of R's optimisers.
 
 #' An objective for optim() and nlm()
 #'
@@ -10,9 +10,9 @@
 #'   variables are concatenated in this order; values of points are concatenated column by column.
 #' @param reduction the reduction over the columns, such as `"Sum"` or `"LogSumExp"`; its results are added.
 #' @return A list of `par`, the vector of the present values of the variables; `fn`, the objective as a function of such
-#'   a vector; and `gr`, the gradient of `fn`. These are arguments of [stats::optim()]. For [stats::nlm()], the result
-#'   of `fn(par, gradient = TRUE)` has the gradient as an attribute. The function `split(par)` in the list returns the
-#'   values of each variable in the shape of the variable.
+#'   a vector; and `gr`, the gradient of `fn`. These elements are arguments of [stats::optim()]. For [stats::nlm()], the
+#'   result of `fn(par, gradient = TRUE)` has the gradient as an attribute. The function `split(par)` in the list
+#'   returns the values of each variable in the shape of the variable.
 #' @seealso [keops_grad()] for gradients of operators, [laplacian()] for derivatives pair by pair.
 #' @examples
 #' set.seed(1)

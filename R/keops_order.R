@@ -1,8 +1,8 @@
-# Medians and quantiles over an axis of a formula: the engine computes and stores the terms of some rows at a time, and
+# Medians and quantiles over an axis of a formula. The engine computes and stores the terms of some rows at a time, and
 # axis_reduce() computes the order statistics of these terms.
 
-# The parts of `Median_Reduction(f, axis)` and `Quantile_Reduction(f, p, ..., axis)`: the formula `f` of a term, the
-# probabilities and the axis; NULL for other formulas.
+# Splits `Median_Reduction(f, axis)` and `Quantile_Reduction(f, p, ..., axis)` into the formula `f` of a term, the
+# probabilities and the axis. NULL for other formulas.
 order_reduction <- function(formula) {
   found <- regmatches(formula, regexec("^\\s*(Median|Quantile)_Reduction\\s*\\((.*)\\)\\s*$", formula))[[1]]
   if (!length(found)) return(NULL)
@@ -29,7 +29,7 @@ top_arguments <- function(text) {
   substring(text, first, c(cuts - 1, nchar(text)))
 }
 
-# The operator of a reduction by order statistics, with the interface of kernel_operator().
+# The operator of a median or quantile, with the interface of kernel_operator().
 # long: an operator and the variables that its gradient shares
 order_operator <- function(reduction, formula, args, sum_scheme, precision, backend, device) {
   of_terms <- code_text("Sum_Reduction(", reduction$f, ", ", reduction$axis, ")")
@@ -46,7 +46,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   about$stages <- code_text(reduction$name, " over ", if (about$axis == "Vi") "j" else "i", ": ", reduction$f)
   names <- about$variables$name
   pairs <- which(about$variables$category == "Vij")
-  # the operator for a list of pairs (i, j), which are all points of one axis
+  # the operator for a list of pairs (i, j): all variables become points of one axis
   listed <- transform(about$variables, category = ifelse(category == "Pm", "Pm", "Vi"))
   at_pairs <- function() make(code_text("Sum_Reduction(", reduction$f, ", 1)"), declarations(listed), FALSE)
   inner <- if (length(pairs)) at_pairs() else make(of_terms, args, TRUE)
@@ -73,7 +73,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   structure(op, class = "keops_kernel")
 }
 
-# The numbers of rows of the result, and of points of the axis that is reduced.
+# The number of rows of the result, and the number of points of the axis that is reduced.
 order_rows <- function(input, about) {
   category <- about$variables$category
   of_pairs <- vapply(input[category == "Vij"], function(x) dim(x)[[if (about$axis == "Vi") 1 else 2]], 1L)
@@ -98,7 +98,7 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
 }
 
-# The same check with variables of pairs, whose arrays are not batches.
+# The check of check_whole_input() for formulas with pair variables, whose arrays are not batches.
 check_whole_pairs <- function(input, pairs, name, inner_dim, ranges, output, call = caller_env()) {
   input[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
   check_whole_input(input, name, inner_dim, ranges, output, call)

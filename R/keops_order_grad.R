@@ -1,7 +1,7 @@
 # Gradients of medians and quantiles over an axis of a formula (keops_order.R).
 
-# The gradient of an operator for medians or quantiles: the gradient of the terms at the pairs (i, j) of the chosen
-# elements, weighted by the incoming gradient. An interpolated quantile has two chosen elements.
+# The gradient of an operator for medians or quantiles. The terms are differentiated at the pairs (i, j) of the chosen
+# elements, and the derivatives are weighted by the incoming gradient. An interpolated quantile has two chosen elements.
 # long: an operator and the variables that its methods share
 grad_of_order <- function(from, var) {
   refuse_positions(from)
@@ -47,8 +47,8 @@ grad_of_order <- function(from, var) {
   structure(op, class = "keops_kernel")
 }
 
-# The pairs that contribute to the results, with rows counted from the first row of `terms`, and the incoming gradient
-# for the entries of each pair.
+# The pairs that contribute to the results, and the incoming gradient for the entries of each pair. Rows of pairs are
+# counted from the first row of `terms`.
 chosen_pairs <- function(terms, eta, probs, width) {
   several <- length(probs) > 1
   shape <- c(if (several) length(probs), nrow(terms), if (length(dim(terms)) > 2) width)
@@ -61,7 +61,7 @@ chosen_pairs <- function(terms, eta, probs, width) {
   list(i = chosen[, 1], j = chosen[, 2], eta = by_entry)
 }
 
-# The derivatives at pairs, summed for each point, or for each pair if the variable has values of pairs.
+# The derivatives at pairs, summed for each point. If the variable has values of pairs, they are summed for each pair.
 gathered_gradient <- function(blocks, value, category, result_axis) {
   slopes <- lapply(blocks, `[[`, "slopes")
   if (category == "Pm") return(Reduce(`+`, slopes))

@@ -1,15 +1,15 @@
-# Variables with a value for each pair (i, j), declared as "A = Vij(1)". The data are an M x N matrix, an M x N x size
-# array, or entries of a table, lookup_terms(). Each row of the result is computed as a batch. The batch has one point
-# on the axis of the result, and the values of a pair variable for this row are the points of the other axis. Gradients
-# are computed in the same way: the gradient of a variable that all rows share is the sum over the batches; the gradient
-# of a pair variable has a row of values for each batch.
+# Pair variables have a value for each pair (i, j) and are declared as "A = Vij(1)". Their data are an M x N matrix, an
+# M x N x size array, or entries of a table, lookup_terms(). Each row of the result is computed as a batch. The batch
+# has one point on the axis of the result; the values of a pair variable for this row are the points of the other axis.
+# Gradients are computed in the same way. The gradient of a variable that all rows share is the sum over the batches;
+# the gradient of a pair variable has a row of values for each batch.
 
 pair_declaration <- "^(.*=\\s*)Vij(\\s*\\(.*)$"
 
 is_pair_variable <- function(args) grepl(pair_declaration, args)
 
-# The operator of a formula with pair variables, with the interface of kernel_operator(). `inner` is the kernel in which
-# pair variables are points j and the result has a row for each i, or the same with i and j exchanged.
+# The operator of a formula with pair variables, with the interface of kernel_operator(). In the kernel `inner`, pair
+# variables are points j, and the result has a row for each i (or with i and j exchanged).
 pairs_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])
@@ -32,7 +32,8 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
   new_pairs_operator(inner, formula, args, rows, roles, if (environment(inner)$about$axis == "Pm") "shared" else "rows")
 }
 
-# `roles`: the role of each variable, "rows", "pairs" or "shared" (by all rows). `to`: the role of the result.
+# `roles`: the role of each variable: "rows", "pairs", or "shared" for variables that all rows share. `to`: the role of
+# the result.
 # long: the parts of an operator are variables of one environment
 new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   from <- environment(inner)
@@ -67,7 +68,8 @@ new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   structure(op, class = "keops_kernel")
 }
 
-# The gradient of an operator with pair variables; the incoming gradient has the role of the result.
+# The gradient of an operator with pair variables. The incoming gradient has the same role as the result of the
+# operator.
 grad_of_pairs <- function(from, var) {
   inner <- keops_grad(from$inner, var)
   variables <- environment(inner)$about$variables
@@ -78,7 +80,7 @@ grad_of_pairs <- function(from, var) {
                      from$roles[[match(var, from$names)]])
 }
 
-# The input of the inner operator for some rows.
+# The input of the operator `inner` for the rows `block`, with a batch for each row.
 rows_as_batches <- function(input, roles, rows, block) {
   input[roles == "rows"] <- lapply(input[roles == "rows"], function(x) {
     x <- as.matrix(x)[block, , drop = FALSE]
@@ -88,7 +90,7 @@ rows_as_batches <- function(input, roles, rows, block) {
   input
 }
 
-# The result of the batches of some rows. Gradients are already sums over batches.
+# Converts the batches of some rows to a result. Gradients of shared variables are already sums over batches.
 pairs_result <- function(result, to, block) {
   if (to == "rows") return(t(matrix(result, ncol = length(block))))
   if (to == "shared" && length(dim(result)) == 3) array(rowSums(result, dims = 2), dim(result)[1:2]) else result

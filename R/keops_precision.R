@@ -1,10 +1,10 @@
-# Precisions of formulas: float64 and float32, and inputs that are rounded to 16 bits for arithmetic in float32. Points
-# are rounded (src/kernel_call.cpp), but parameters are not.
+# Precisions of formulas: float64 and float32, and inputs that are rounded to 16 bits for arithmetic in float32. Only
+# points are rounded (src/kernel_call.cpp); parameters are not.
 
 precisions <- c("float64", "float32", "bfloat16", "float16")
 rounds_inputs <- function(precision) precision %in% c("bfloat16", "float16")
 
-# Reports the relative error due to rounding of the input, once for each formula. `from` is the environment of the
+# Reports the relative error that rounding of the input causes, once for each formula. `from` is the environment of the
 # operator.
 tell_rounding_error <- function(from, input, points_are_columns) {
   told <- cached("roundings")
@@ -23,7 +23,7 @@ tell_rounding_error <- function(from, input, points_are_columns) {
                   class = "kernops_rounded_input", error = measured$error)
 }
 
-# The error of the result for some points that are spread over the data; NULL for no points.
+# The error of the result for some points that are spread over the data; NULL if the data have no points.
 rounding_error <- function(from, input, points_are_columns, most = 64, most_pairs = 2e7) {
   category <- from$about$variables$category
   axis <- if (from$about$axis == "Pm") "Vi" else from$about$axis
@@ -36,7 +36,7 @@ rounding_error <- function(from, input, points_are_columns, most = 64, most_pair
   chosen <- unique(round(seq(1, rows, length.out = count)))
   input[split] <- lapply(input[split], chosen_points, chosen, points_are_columns)
   settings <- from$settings()
-  # runs on the CPU, which needs no compiled kernels for small data
+  # the CPU needs no compiled kernels for small data
   if (!any(vapply(input, is_gpu_matrix, NA))) settings$backend <- "cpu"
   run <- function(settings) kernel_run(from$live_kernel(), input, points_are_columns, NULL, settings)
   error_of_rounding(run(settings), run(replace(settings, "inputs", "")), from, points_are_columns, length(chosen))
@@ -44,7 +44,7 @@ rounding_error <- function(from, input, points_are_columns, most = 64, most_pair
 
 error_of_rounding <- function(rounded, exact, from, points_are_columns, points) {
   positions <- is.integer(exact)
-  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) { # keeps the values, which come before the positions
+  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) { # the values precede the positions
     values <- seq_len(from$about$size / 2)
     part <- function(x) if (points_are_columns) x[values, ] else x[, values]
     rounded <- part(rounded)
@@ -65,8 +65,8 @@ chosen_points <- function(x, chosen, points_are_columns) {
   if (points_are_columns) x[, chosen, drop = FALSE] else x[chosen, , drop = FALSE]
 }
 
-# Stops for operators that solvers do not support: products whose vectors are rounded to 16 bits, stored terms and
-# medians.
+# Stops for operators that solvers do not support: products whose vectors are rounded to 16 bits, operators with stored
+# terms, and medians.
 check_solver_operator <- function(op, call = caller_env()) {
   if (!is.null(environment(op)$grad)) {
     stop_kernops("input", "Linear systems need an operator without stored terms, medians or quantiles.", call = call)

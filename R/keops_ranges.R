@@ -1,8 +1,8 @@
 #' Block-sparse reductions
 #'
-#' If pairs of distant points contribute almost nothing, an operator of [keops_kernel()] can skip these pairs: points
-#' are grouped into clusters and sorted so that each cluster is a range of rows, and `op(input, ranges = ranges)`
-#' computes selected pairs of clusters only. [with_ranges()] restricts a symbolic matrix in the same way.
+#' If pairs of distant points contribute almost nothing, an operator of [keops_kernel()] can skip these pairs. For this
+#' purpose points are grouped into clusters and sorted so that each cluster is a range of rows, and `op(input, ranges =
+#' ranges)` computes selected pairs of clusters only. [with_ranges()] restricts a symbolic matrix in the same way.
 #'
 #' | function | result |
 #' |---|---|
@@ -13,17 +13,18 @@
 #' | `swap_axes(ranges)` | the same pairs with i and j exchanged |
 #'
 #' @details
-#' A `kernops_ranges` is a list of six integer arrays, the same as in 'KeOps', but **counted from 1 with inclusive
-#' ends**, like R's indices (a 'KeOps' range `(a, b)` is `c(a + 1, b)` here). A plain list of these six arrays is also
-#' accepted:
+#' A `kernops_ranges` is a list of six integer arrays with the meaning that they have in 'KeOps', but **counted from 1
+#' with inclusive ends**, like R's indices (a 'KeOps' range `(a, b)` is `c(a + 1, b)` in R). A plain list of these six
+#' arrays is also accepted:
 #' * `ranges_i`, one row for each cluster of i: its first and its last point;
-#' * `redranges_j`, the ranges of j that are combined with the clusters, cluster after cluster;
-#' * `slices_i`, for each cluster the number of the last row of `redranges_j` that belongs to it;
+#' * `redranges_j`, the ranges of j that are combined with the clusters of i, sorted by cluster;
+#' * `slices_i`, for each cluster of i the number of the last row of `redranges_j` that belongs to the cluster;
 #' * `ranges_j`, `redranges_i`, `slices_j`: the same pairs in terms of the clusters of j.
 #'
-#' Ranges must be ascending and must not overlap. Rows in no range get the result of an empty reduction: 0 for a sum,
-#' `Inf` for a minimum. Positions, such as those of `ArgMin`, refer to all points. Reductions over j use the first three
-#' arrays, reductions over i the others; gradients of [keops_grad()] use both. All batches use the same ranges.
+#' Ranges must be ascending and must not overlap. Rows outside all ranges get the result of an empty reduction: 0 for a
+#' sum, `Inf` for a minimum. Positions, such as the result of `ArgMin`, refer to all points. Reductions over j use the
+#' first three arrays, reductions over i use the last three arrays; gradients of [keops_grad()] use all six arrays. All
+#' batches use the same ranges.
 #'
 #' On the CPU, clusters of ten points are efficient, and adjacent ranges are joined; a GPU needs about a hundred points
 #' in each cluster.
@@ -144,7 +145,7 @@ ranges_names <- c("ranges_i", "slices_i", "redranges_j", "ranges_j", "slices_j",
 
 new_ranges <- function(arrays) structure(stats::setNames(unclass(arrays), ranges_names), class = "kernops_ranges")
 
-# The user's ranges as six arrays of integers; C++ checks the numbers.
+# Converts the user's ranges to six arrays of integers; C++ checks the numbers.
 as_ranges <- function(ranges, call = caller_env()) {
   named <- identical(sort(names(ranges)), sort(ranges_names))
   if (!is.list(ranges) || length(ranges) != 6 || !(named || is.null(names(ranges)))) {
@@ -157,7 +158,7 @@ as_ranges <- function(ranges, call = caller_env()) {
   new_ranges(Map(\(x, name) whole_numbers(x, name, call), ranges, ranges_names))
 }
 
-# Checks whole numbers: slices are a vector, ranges a matrix of two columns.
+# Checks that x contains whole numbers. Slices must be a vector, ranges a matrix of two columns.
 whole_numbers <- function(x, name, call = caller_env()) {
   slices <- startsWith(name, "slices")
   fits <- if (slices) is.null(dim(x)) || length(dim(x)) == 1 else is.matrix(x) && ncol(x) == 2
@@ -208,11 +209,11 @@ pair_count <- function(ranges) {
   sum(lengths(ranges$ranges_i) * diff(c(0, met)))
 }
 
-# TRUE for pairs (i[k], j[k]) in the ranges.
+# TRUE for pairs (i[k], j[k]) that the ranges contain.
 in_ranges <- function(ranges, i, j) {
   block <- findInterval(i, ranges$ranges_i[, 1])
   clustered <- block > 0 & i <= c(0, ranges$ranges_i[, 2])[block + 1]
-  # within a cluster, the ranges of j ascend, so the code finds the last range of the cluster that begins at or before j
+  # the ranges of j of a cluster ascend, so the code finds the last range of the cluster that begins at or before j
   cluster <- rep(seq_along(ranges$slices_i), diff(c(0L, ranges$slices_i)))
   far <- max(0, ranges$redranges_j, j) + 1
   met <- findInterval(block * far + j, cluster * far + ranges$redranges_j[, 1])

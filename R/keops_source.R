@@ -1,17 +1,17 @@
 #' CUDA source of an operator
 #'
 #' Returns the CUDA source that is compiled for a GPU, with the name of the kernel and the reason for its choice. The
-#' source contains the operations by their names and in their order; the headers under `system.file("include", package =
-#' "kernops")` define the operations.
+#' source contains the names of the operations in the order of their evaluation; the headers under
+#' `system.file("include", package = "kernops")` define the operations.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
 #' @param rows,columns the numbers of rows i and columns j that the GPU processes at a time. The choice of the kernel
 #'   depends on these numbers: for example, if there are few rows, a block of threads processes all rows.
 #' @param device a GPU of this machine by its number, or any NVIDIA GPU by its compute capability, such as `"sm_90"`
 #'   (H100, H200) or `"sm_80"` (A100). The default is the GPU of `op`, or `"sm_80"` on a machine without GPUs.
-#' @return A string: two lines of comment that name the kernel and the reason for it, then the source of the last
-#'   reduction that `op` computes. `print(op)` shows the same information for an operator with `backend = "cuda"`, for
-#'   1e5 rows and columns. No GPU is needed. A computation with [ranges] uses another kernel.
+#' @return A string: two lines of comment with the name of the kernel and the reason for its choice, then the source of
+#'   the last reduction that `op` computes. `print(op)` shows the same information for an operator with `backend =
+#'   "cuda"`, for 1e5 rows and columns. No GPU is needed. A computation with [ranges] uses another kernel.
 #' @seealso [keops_kernel()], [keops_formula()]; [kernops_cache_info()] for compiled kernels.
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
@@ -33,7 +33,7 @@ choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e
   cuda_recipes(from$live_kernel(), from$settings(), gpu, extent)
 }
 
-# `attempt` counts the kernels that failed for lack of memory or accuracy.
+# `attempt` is the number of kernels that have failed for lack of memory or accuracy.
 gpu_extent <- function(rows, columns, ranges = FALSE, attempt = 0L) {
   list(rows = rows, columns = columns, ranges = ranges, attempt = attempt)
 }
@@ -43,7 +43,8 @@ check_extent <- function(n, name) {
   stop_kernops("input", paste0("{.arg {name}} must be a whole number, at least 1, not ", shown(n, "n"), "."))
 }
 
-# The properties of a GPU that determine the choice of a kernel: `device` is a number, or a compute capability.
+# The properties of a GPU that determine the choice of a kernel. `device` is the number of a GPU, or a compute
+# capability.
 describe_gpu <- function(device) {
   if (is.numeric(device)) {
     number <- check_device(device)[[1]]

@@ -9,8 +9,8 @@
 #' proportional to the size of the data; [keops_grad()] gives the exact gradient, [kernel_solve()] solves linear
 #' systems, and [keops_ops()] lists the operations.
 #'
-#' **Groups**: [seg_reduce()], [seg_scan()], [seg_roll()] and [seg_transform()] are for groups, runs and rows of sparse
-#' matrices; [axis_reduce()] is for dimensions of arrays.
+#' **Groups**: [seg_reduce()], [seg_scan()], [seg_roll()] and [seg_transform()] compute by groups, runs and rows of
+#' sparse matrices; [axis_reduce()] reduces dimensions of arrays.
 #'
 #' @section Vignettes:
 #' \describe{ \item{`vignette("start", "kernops")`}{sums over pairs, gradients, linear systems}

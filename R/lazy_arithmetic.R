@@ -3,8 +3,8 @@
 comparisons <- c("<", "<=", ">", ">=", "==", "!=")
 infix <- c("+", "-", "*", "/", "|")
 
-# A tensor of conditions, whose entries are 0 or 1. The mark `truth` is used by if_else(), and by `|`, which is not a
-# dot product for two conditions.
+# A tensor of conditions, whose entries are 0 or 1. if_else() reads the mark `truth`; so does `|`, which is not a dot
+# product if both arguments are conditions.
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
@@ -13,7 +13,7 @@ condition <- function(formula, arguments) {
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
-# Informs users, once, about vectors that R would recycle along the rows of a matrix.
+# Informs users, once, that a vector is a parameter and is not recycled along the rows of a matrix, as R would do.
 say_parameter <- function(x, numbers) {
   if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)
@@ -38,15 +38,16 @@ elementwise <- function(op, x, y) {
   )
 }
 
-# The whole quotient x %/% y. The remainder is subtracted before the division, because 1 / 0.1 is rounded to 10,
-# although 1 %/% 0.1 is 9.
+# The whole quotient x %/% y. The remainder is subtracted before the division: otherwise 1 %/% 0.1 would be 10 instead
+# of 9, because 1 / 0.1 is rounded to 10.
 whole_quotient <- function(x, y) {
   quotient <- x / y
   ordinary <- 1e38 - max(abs(quotient), abs(y))
   if_else(ordinary, round((x - x %% y) / y), floor(quotient))
 }
 
-# A power. Whole exponents are written into the formula, so that the result is also exact for negative bases.
+# A power. Whole exponents are written into the formula as integers, so that the result is also exact for negative
+# bases.
 power <- function(x, y) {
   whole <- is.numeric(y) && length(y) == 1 && is.finite(y) && y == floor(y) && abs(y) <= 64
   if (whole) return(combined(sprintf("Pow(%%s, %d)", as.integer(y)), list(x)))
@@ -148,7 +149,7 @@ complex_sum <- function(op, x, y) {
   combined(paste0("(%s ", op, " %s)"), spread_alike(op, list(x, y)), complex = TRUE)
 }
 
-# Repeats a single complex entry as often as the other arguments have entries.
+# Repeats a single complex entry as many times as the other arguments have entries.
 spread_alike <- function(op, arguments) {
   check_vectors(op, arguments, NULL)
   lapply(arguments, spread, max(vapply(arguments, function(z) z@size, 0L)))
@@ -167,9 +168,9 @@ complex_product <- function(x, y) {
   combined("ComplexMult(%s, %s)", spread_alike("*", list(x, y)), complex = TRUE)
 }
 
-# Inverse functions after Kahan (1987), "Branch cuts for complex elementary functions": unlike -i log(i z + sqrt(1 -
-# z^2)), these formulas have no cancellation near 0 and near the ends of the cuts. On the cuts the functions have the
-# values of R.
+# Inverse functions after Kahan (1987), "Branch cuts for complex elementary functions". In contrast to -i log(i z +
+# sqrt(1 - z^2)), these formulas have no cancellation near 0 and near the ends of the branch cuts. On the branch cuts
+# the functions have the values that R returns.
 complex_asin <- function(z) {
   minus <- sqrt(1 - z)
   plus <- sqrt(1 + z)
@@ -182,7 +183,7 @@ complex_acos <- function(z) {
   complex_of(2 * atan2(Re(minus), Re(plus)), odd_asinh(Im(Conj(plus) * minus)))
 }
 
-# The arctangent is odd in both parts, so it is evaluated at absolute values.
+# The arctangent is odd in the real and in the imaginary part, so it is evaluated at absolute values of both parts.
 complex_atan <- function(z) {
   up <- side_of(Im(z))
   right <- if_else(Re(z) == 0, up, side_of(Re(z)))
@@ -199,7 +200,7 @@ odd_asinh <- function(x) {
   side * log1p(x + x^2 / (1 + sqrt(1 + x^2)))
 }
 
-# The sign of x, 1 at 0. The gradient of x * side_of(x) at 0 is correct here, unlike the gradient of abs(x).
+# The sign of x, which is 1 at 0. The gradient of x * side_of(x) at 0 is 1, whereas the gradient of abs(x) at 0 is 0.
 side_of <- function(x) if_else(x, 1, -1)
 
 complex_of <- function(real, imaginary) real2complex(real) + imag2complex(imaginary)

@@ -1,4 +1,4 @@
-# Methods for symbolic matrices of R's functions of matrices: a method computes the result, or raises an error that
+# Methods for symbolic matrices of R's functions of matrices. A method computes the result, or raises an error that
 # names the function to use instead.
 
 #' R's functions of matrices, for symbolic matrices
@@ -13,17 +13,18 @@
 #'   `svds()` have methods for symbolic matrices, which compute the largest eigenvalues or singular values from products
 #'   with K.
 #'
-#' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot be symbolic: write `if_else(condition, a,
-#'   b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is symbolic.
+#' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot return symbolic matrices. Write
+#'   `if_else(condition, a, b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is
+#'   symbolic.
 #'
 #' @section Functions of all entries: `summary()`, `median()`, `sort()`, `rev()`, `unique()`, `det()`, `cbind()`,
 #'   `rbind()` and others are errors: write `summary(as.matrix(K))`. `sum(K)`, `mean(K)`, `min(K)`, `max(K)` and
 #'   `range(K)` are computed without storing K.
 #'
-#' @section In packages: In a package that calls `kernops::Vi()` without importing kernops, these names are R's
-#'   functions. Arithmetic, `sum()`, `%*%`, `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `diag()`, `t()` and
-#'   `solve()` still work. `crossprod()` and `tcrossprod()` (before R 4.4.0) and `atan2()` (in all versions) cannot have
-#'   methods in R and stop with R's own message: use `importFrom(kernops, crossprod, tcrossprod, atan2)`,
+#' @section In packages: In a package that calls `kernops::Vi()` without importing kernops, names such as `rowSums` mean
+#'   R's functions. Arithmetic, `sum()`, `%*%`, `rowSums()`, `colSums()`, `rowMeans()`, `colMeans()`, `diag()`, `t()`
+#'   and `solve()` still work. `crossprod()` and `tcrossprod()` (before R 4.4.0) and `atan2()` (in all versions) cannot
+#'   have methods in R and stop with R's own message: use `importFrom(kernops, crossprod, tcrossprod, atan2)`,
 #'   `kernops::crossprod(K, x)`, or `t(K) %*% x`.
 #'
 #' @param x,y a [LazyTensor], or an argument of R's functions; `atan2(y, x)` is elementwise. One of the two matrices of
@@ -68,8 +69,8 @@ setMethod("colSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(
 setMethod("rowMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "j", na.rm, dims))
 setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "i", na.rm, dims))
 
-# If `caller` is a function of package base that calls dim() and has no methods, makes `caller` return the result of the
-# method.
+# rowSums() and similar functions of package base have no methods, but call dim(). If `caller` is such a function, this
+# function makes `caller` return the result of the method.
 return_margin <- function(x, caller, frame) {
   for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
     if (!identical(caller, get(name, baseenv()))) next
@@ -78,8 +79,8 @@ return_margin <- function(x, caller, frame) {
   }
 }
 
-# Reductions of rows or columns as vectors, like rowSums(). An error for points with several entries, because R would
-# also reduce over entries.
+# Reductions of rows or columns as vectors, like rowSums(). Raises an error for points with several entries, because R
+# would also reduce over the entries.
 margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
   check_one_batch(x, "Sums and means of rows and columns as vectors")
@@ -99,14 +100,15 @@ setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossprod
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 
-# The transpose of y. An object without rows is returned unchanged, so that `%*%` reports the error.
+# The transpose of y. An object without rows, such as a function, is returned unchanged, so that `%*%` reports the
+# error.
 turned <- function(y) {
   has_none <- is.null(y) || is.function(y) || is.language(y) || typeof(y) == "environment" && !is.object(y)
   if (has_none) y else transposed(y)
 }
 as_array <- function(x) if (length(dim(x)) > 2) x else as.matrix(x)
 
-# crossprod(x) is t(x) %*% x, crossprod(x, y) is t(x) %*% y.
+# crossprod(x) is t(x) %*% x, and crossprod(x, y) is t(x) %*% y.
 crossproduct <- function(x, by, left = x) if (is.null(by)) left %*% x else left %*% by
 
 setMethod("atan2", signature("LazyTensor", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
@@ -147,13 +149,13 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# Called by ifelse(), which first converts its condition to logical.
+# ifelse() calls this method, because it converts its condition to logical.
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)
 })
 
-# Functions of R, and their replacements for large symbolic matrices.
+# Functions of R, and the calls that replace them for large symbolic matrices.
 instead <- c(
   eigen = "RSpectra::eigs_sym(K, k)", prcomp = "RSpectra::svds(K, k)", svd = "RSpectra::svds(K, k)",
   La.svd = "RSpectra::svds(K, k)", qr.default = "solve(K, b)", chol.default = "solve(K, b)",
@@ -161,7 +163,7 @@ instead <- c(
   kmeans = "argmin(sqdist(Vi(x), Vj(centers)), \"j\")"
 )
 
-# Stops if a function of R requests a large dense matrix; a direct call of as.matrix() by the user is allowed.
+# Stops if a function of R requests a large dense matrix. A direct call of as.matrix() by the user is allowed.
 check_dense <- function(x, frame) {
   most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)
@@ -180,7 +182,7 @@ check_dense <- function(x, frame) {
 
 is_of_r <- function(frame) environmentName(topenv(frame)) %in% c("base", "stats")
 
-# The function of R that called a method, or that called the generic of the method.
+# The function of R that called a method directly or through the generic function of the method.
 asked_by <- function(frame, generic) {
   by <- if (is_of_r(frame)) sub("[.]default$", "", name_of_frame(frame)) else ""
   if (nzchar(by)) by else generic

@@ -1,8 +1,9 @@
-# Batches: dimensions of arrays after the second. Batch dimensions of size 1, or missing, are recycled.
+# Batches: the dimensions of arrays after the second dimension. Missing batch dimensions, and batch dimensions of size
+# 1, are recycled.
 
 batch_shape <- function(x) if (length(dim(x)) > 2) dim(x)[-(1:2)]
 
-# The common batch dimensions of all arrays; NULL if there are none.
+# The common batch dimensions of all arrays; NULL without batch dimensions.
 common_batches <- function(shapes, names, call = caller_env()) {
   dims <- max(0L, lengths(shapes))
   if (dims == 0) return(NULL)
@@ -22,7 +23,7 @@ common_batches <- function(shapes, names, call = caller_env()) {
 
 padded_batches <- function(shape, dims) as.integer(c(shape, rep(1L, dims - length(shape))))
 
-# For each batch of an array with batch dimensions `shape`, the number of the batch of x that belongs to it.
+# For each batch of an array with batch dimensions `shape`, the number of the corresponding batch of x.
 batch_numbers <- function(x, shape) {
   sizes <- padded_batches(batch_shape(x), length(shape))
   indices <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), sizes, shape)
@@ -34,7 +35,7 @@ chosen_batches <- function(x, numbers) {
   array(array(x, c(each, length(x) / max(each, 1)))[, numbers], c(dim(x)[1:2], length(numbers)))
 }
 
-# The array x with its batches in one dimension: all batches of `shape`, or a single batch that is used for all.
+# The array x with its batches in one dimension: all batches of `shape`, or a single batch that all computations use.
 flat_batches <- function(x, shape) {
   if (length(dim(x)) < 3) return(x)
   chosen_batches(x, if (all(batch_shape(x) == 1)) 1L else batch_numbers(x, shape))
@@ -46,8 +47,8 @@ nth_batch <- function(x, shape, k) {
   array(chosen_batches(x, batch_numbers(x, shape)[[k]]), dim(x)[1:2])
 }
 
-# The gradient of a variable with the given shape: for each batch of the variable, the sum over all batches of the
-# result that use this batch.
+# Sums a gradient to the shape of its variable: for each batch of the variable, the sum over all batches of the result
+# that use this batch.
 share_gradient <- function(result, shape) {
   all <- batch_shape(result)
   if (is.null(all) || identical(all, shape[-(1:2)])) return(result)
@@ -62,7 +63,7 @@ transposed <- function(x) {
   if (length(dim(x)) < 3) t(x) else aperm(x, c(2, 1, seq_along(dim(x))[-(1:2)]))
 }
 
-# Some columns of all batches.
+# The chosen columns of all batches.
 some_columns <- function(x, chosen) {
   flat <- array(x, c(dim(x)[1:2], prod(batch_shape(x))))
   made <- array(flat[, chosen, , drop = FALSE], c(nrow(x), length(chosen), batch_shape(x)))

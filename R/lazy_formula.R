@@ -1,11 +1,12 @@
-# Converts tensors to operators: the tokens of variables are replaced by names, and each formula is compiled once.
+# Converts tensors to operators. The tokens of variables are replaced by readable names, and each formula is compiled
+# once.
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijpmn][0-9a-f]+"
 
-# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `arguments`. The C++ code
-# computes the size of the formula, or reports a mistake. Complex entries are two numbers each, which most operations do
-# not support. `looks_inside`: TRUE if the result depends on more than the sizes of the tensors, as for derivatives. The
-# result is numeric if all arguments are.
+# A tensor of `formula`, a text in which each %s stands for one of the tensors and numbers in `arguments`. The C++ code
+# computes the size of the formula, or reports a mistake. A complex entry is two numbers, which most operations do not
+# support. `looks_inside`: TRUE if the result depends on more than the sizes of the tensors, as for derivatives. The
+# result is numeric if all arguments are numeric.
 combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   symbolic <- length(arguments) == 0 || any(vapply(arguments, is_lazy, NA))
   arguments <- told_apart(lapply(arguments, as_lazy, call = call))
@@ -23,7 +24,7 @@ combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_com
   if (symbolic) made else as.vector(stored_values(made))
 }
 
-# Applies combined() entry by entry, for numbers of any shape.
+# Applies combined() entry by entry to numbers of any shape.
 entrywise <- function(formula, arguments, call = caller_env()) {
   if (any(vapply(arguments, is_lazy, NA))) return(combined(formula, arguments))
   n <- if (all(lengths(arguments) > 0)) max(lengths(arguments)) else 0
@@ -34,8 +35,8 @@ entrywise <- function(formula, arguments, call = caller_env()) {
   value
 }
 
-# Renames variables after a tensor is saved and read: the address in its token may then belong to other data, so such a
-# variable gets a new token.
+# Renames variables that have the same token but differ. If a tensor is saved and read again, the address in a token may
+# belong to other data, so such a variable gets a new token.
 told_apart <- function(tensors) {
   if (length(tensors) < 2 || all_alike(lapply(tensors, function(x) x@variables))) return(tensors)
   known <- list()
@@ -64,7 +65,7 @@ all_alike <- function(lists) {
   TRUE
 }
 
-# Two named lists or vectors joined; the first takes precedence.
+# Joins two named lists or vectors; for a name in both, the element of the first is used.
 joined <- function(x, y) c(x, y[!names(y) %in% names(x)])
 
 replace_words <- function(text, pattern, by) {
@@ -75,7 +76,7 @@ replace_words <- function(text, pattern, by) {
 
 variables_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@variables), list())
 
-# A replacement of sprintf(), which truncates long texts.
+# A replacement for sprintf(), which truncates long texts.
 fill_in <- function(template, texts) {
   pieces <- strsplit(paste0(template, " "), "%s", fixed = TRUE)[[1]]
   trimws(paste0(c(rbind(pieces, c(texts, ""))), collapse = ""))
@@ -101,14 +102,15 @@ size_of <- function(x) {
 }
 
 # The number of entries of a formula, from the sizes of its arguments, so that a long formula is not compiled again for
-# each operation. NULL if the sizes do not match: the error then shows the whole formula.
+# each operation. NULL if the sizes do not match. The caller then reports the error with the whole formula.
 size_by_sizes <- function(formula, arguments) {
   names <- paste0("x", seq_along(arguments))
   args <- sprintf("%s = Vi(%d)", names, vapply(arguments, function(x) x@size, 1L))
   tryCatch(formula_size(fill_in(formula, names), args), kernops_error = function(e) NULL)
 }
 
-# The number of entries of a formula of declared variables; each pair of a formula and declarations is compiled once.
+# The number of entries of a formula of declared variables. Each pair of a formula and its declarations is compiled
+# once.
 formula_size <- function(formula, args) {
   args <- sub("Vij(", "Vi(", args, fixed = TRUE)
   known <- cached("sizes")
@@ -119,7 +121,8 @@ formula_size <- function(formula, args) {
   known[[key]]
 }
 
-# The formula with readable names, and the declarations and the tokens in the order of their appearance in the formula.
+# The formula with readable names, and the declarations and tokens of its variables in the order of appearance in the
+# formula.
 named <- function(x) {
   text <- whole_formula(x)
   tokens <- unique(words_of(text, token)[[1]])
@@ -151,7 +154,7 @@ batches_of <- function(variables, call = caller_env()) {
   common_batches(shapes, lapply(variables, function(v) v$label), call)
 }
 
-# Operators are cached by their arguments: a tensor that is reduced repeatedly is compiled once.
+# Operators are cached by their arguments, so that a tensor that is reduced repeatedly is compiled once.
 operator_of <- function(formula, args, ..., make = keops_kernel) {
   options <- lapply(c("precision", "backend", "device"), kernops_option)
   key <- rlang::hash(list(formula, args, list(...), options, identical(make, keops_kernel)))
@@ -160,7 +163,7 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# A cache that lasts for the session; the cache is emptied when it has more than `max_entries` entries.
+# A cache that lasts for the session. A cache with more than `max_entries` entries is emptied.
 cached <- function(what, max_entries = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

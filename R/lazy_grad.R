@@ -6,13 +6,13 @@
 #' of reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param eta the incoming gradient: it has as many entries as `f`, or one entry, which is recycled. `eta` may be
+#' @param eta the incoming gradient. It has as many entries as `f`, or one entry, which is recycled. `eta` may be
 #'   complex only if `f` is complex; real and imaginary parts then count as two numbers.
 #' @param var the variable: a tensor made by [Vi()], [Vj()] or [Pm()] and used in `f`. Tensors of the same matrix on the
 #'   same axis, with the same name, are one variable; parameters made by separate calls are different variables.
 #' @param gradin another name of `eta`, as in rkeops.
 #' @return A [LazyTensor] with as many entries as `var`.
-#' @section Errors: class `kernops_input_error` if `var` is not a variable, or if `f` does not contain it.
+#' @section Errors: class `kernops_input_error` if `var` is not a variable, or if `f` does not contain `var`.
 #' @seealso [laplacian()] for other derivatives, [keops_grad()] for the gradient of an operator, [keops_objective()] for
 #'   `optim()`.
 #' @examples

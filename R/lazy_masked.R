@@ -1,8 +1,8 @@
-# Methods for generic functions of other packages with the same names as functions of kernops: a call reaches the
-# function of kernops even if another package is attached later and masks this function.
+# Methods for generic functions of other packages that have the same names as functions of kernops. With these methods,
+# a call reaches the function of kernops even if another package is attached later and masks this function.
 
-# S4 methods for generics of terra, which are set when terra is loaded. The methods are stored in an environment in
-# which the generic functions and the class are visible.
+# Registers S4 methods for generics of terra when terra is loaded. The methods are stored in an environment in which the
+# generic functions and the class are visible.
 register_in_terra <- function(...) {
   methods_of <- new.env(parent = asNamespace("terra"))
   assign(methods::classMetaName("LazyTensor"), methods::getClass("LazyTensor"), methods_of)

@@ -20,7 +20,7 @@ point_names <- function(x, axis) {
 entries <- function(x) x@size %/% number_size(x)
 number_size <- function(x) if (is_complex(x)) 2L else 1L
 
-# The number of points along an axis: 1 if no variable has this axis, NA if its variables have no data.
+# The number of points along an axis: 1 if no variable has this axis, NA if the variables of this axis have no data.
 i_j_points <- function(x, axis) {
   if (axis %in% x@points$axes) x@points[[axis]] else 1
 }
@@ -62,7 +62,7 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The tensor with IndexI() and IndexJ() replaced by variables that have the numbers of the points.
+# The tensor in which variables with the numbers of the points replace IndexI() and IndexJ().
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -83,7 +83,7 @@ points_at <- function(variables, axis, chosen) {
   })
 }
 
-# The values of single pairs (i[k], j[k]): all variables are on axis i, with one point for each pair.
+# The values of single pairs (i[k], j[k]). All variables are moved to axis i, with one point for each pair.
 pair_values <- function(x, i, j) {
   of <- numbered(x)
   stored <- vapply(of@variables, is_of_pairs, NA)
@@ -96,7 +96,7 @@ pair_values <- function(x, i, j) {
 }
 
 # The stored values of all pairs: a matrix, or an array with the entries of vectors as its last dimension. Values that
-# depend on one axis only, or on none, are stored once.
+# depend on one axis only, or on no axis, are stored once.
 stored_values <- function(x) {
   about <- named(x)
   value <- operator_of(about$formula, about$args, make = terms_kernel)(
@@ -121,8 +121,8 @@ check_has_data <- function(x, call = caller_env()) {
   }
 }
 
-# The block of some rows and columns, a matrix, or an array with the entries of vectors as its last dimension. A block
-# with fewer rows than columns is computed as a transposed block.
+# The block of the chosen rows and columns: a matrix, or an array with the entries of vectors as its last dimension. A
+# block with fewer rows than columns is computed as a transposed block.
 block <- function(x, rows, columns) {
   if (!is.null(x@points$batches)) return(block_of_batches(x, rows, columns))
   last <- if (entries(x) > 1) 3
@@ -142,7 +142,7 @@ block <- function(x, rows, columns) {
   value
 }
 
-# The block of each batch; the last dimensions of the result are the batches.
+# The blocks of all batches; the last dimensions of the result are the batches.
 block_of_batches <- function(x, rows, columns) {
   batches <- x@points$batches
   values <- lapply(seq_len(prod(batches)), function(k) block(at_batch(x, k), rows, columns))
@@ -151,7 +151,7 @@ block_of_batches <- function(x, rows, columns) {
   array(unlist(values) %||% numeric(), c(length(rows), length(columns), dim(x)[-(1:2)]), names)
 }
 
-# The tensor of the k-th batch of an array of batches of this `shape`: a symbolic matrix.
+# The tensor of the k-th batch, a symbolic matrix. The batches have the dimensions `shape`.
 at_batch <- function(x, k, shape = x@points$batches) {
   x@variables <- lapply(x@variables, function(v) {
     if (is_of_pairs(v)) v else replace(v, "data", list(nth_batch(v$data, shape, k)))
@@ -180,7 +180,7 @@ dense <- function(x, frame) {
 
 #' @export
 is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
-# This method is for functions of R that have no methods and call is.array(): diag() for objects other than matrices,
+# This method serves functions of R that have no methods and call is.array(): diag() for objects other than matrices,
 # and rowSums() and similar functions in packages that do not import the functions of kernops.
 #' @export
 is.array.LazyTensor <- function(x) {
@@ -215,8 +215,8 @@ check_column <- function(j, x) {
   positions(j, dim(x)[[2]], "column", point_names(x, "j"), call = NULL)
 }
 
-# Single entries. As for any matrix, k in K[k] numbers the entries column by column, and K[cbind(i, j)] has the entries
-# at rows i and columns j, which diag() uses.
+# Single entries. As for any matrix, k in K[k] numbers the entries column by column. K[cbind(i, j)], which diag() calls,
+# has the entries at rows i and columns j.
 single_entries <- function(x, index) {
   pairs <- is.matrix(index) && ncol(index) == 2
   if (!pairs && entries(x) > 1) stop_entries(x)
@@ -239,7 +239,7 @@ check_one_batch <- function(x, what) {
   stop_kernops("dim", paste(what, "are not defined for a {.cls LazyTensor} with batches."), call = NULL)
 }
 
-# Stops for x[, 2]: for a matrix of points this would be a coordinate, but x is a matrix of vectors.
+# Stops for x[, 2]. In a matrix of points this index would choose a coordinate, but x is a matrix of vectors.
 stop_entries <- function(x) {
   stop_kernops("input", call = NULL, c(
     "{.code x[i, j]} chooses rows and columns of a {.cls LazyTensor}, not entries of its vectors.",

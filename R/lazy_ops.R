@@ -2,24 +2,24 @@
 #'
 #' `lazy_op(name, ...)` applies any operation of [keops_ops()] to symbolic matrices and numbers and, where the operation
 #' requires them, to integers or lists of integers. The other functions are short names of common operations. Operations
-#' that R has, such as `exp()` or `x + y`, are written as in R (see [LazyTensor]).
+#' for which R has an operator or a function, such as `exp()` or `x + y`, are written as in R (see [LazyTensor]).
 #'
-#' The short names count entries from 1, as usual in R. Formula strings count them from 0, as in 'KeOps', and so does
-#' `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
+#' The short names count entries from 1, as usual in R. Formula strings count entries from 0, as in 'KeOps'. `lazy_op()`
+#' passes its arguments to the formula and also counts from 0: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
-#' tidyr, dplyr, magrittr and terra have functions `extract()`, `if_else()`, `mod()` and `clamp()`, too. Where such a
-#' package is attached before kernops, these functions pass arguments that are not symbolic to that package. Where terra
-#' or tidyr is attached after kernops, their `clamp()` and `extract()` have methods for symbolic matrices;
-#' `kernops::if_else()` is the function of kernops, whenever dplyr is attached.
+#' tidyr, dplyr, magrittr and terra also have functions `extract()`, `if_else()`, `mod()` and `clamp()`. If such a
+#' package is attached before kernops, the functions of kernops pass arguments that are not symbolic to the function of
+#' that package. If terra or tidyr is attached after kernops, `clamp()` of terra and `extract()` of tidyr have methods
+#' for symbolic matrices. If dplyr is attached after kernops, write `kernops::if_else()`.
 #'
 #' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
-#' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
+#' matrix, then the second row. A parameter may be an ordinary matrix, `Pm(A)`.
 #'
 #' @param name the name of an operation.
 #' @param ... for `lazy_op()`, the arguments of the operation, in the order of [keops_ops()]; for `concat()`, vectors to
 #'   concatenate; for `clamp()`, `extract()`, `if_else()` and `mod()`, arguments of functions of other packages.
 #' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true,
-#'   and b elsewhere. If f is not a condition, the result is a where f is at least 0, as in 'KeOps'.
+#'   and b elsewhere. If f is a number and not a condition, the result is a where f is at least 0, as in 'KeOps'.
 #' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
 #' @param m the position of the entry, counted from 1.
 #' @param n the number of entries of the result.
@@ -27,7 +27,7 @@
 #' @param dim_x,dim_y the shapes of x and y as tensors, in row-major order: entries along the last dimension are
 #'   adjacent.
 #' @param sum_x,sum_y the dimensions to contract, counted from 1, in the same order.
-#' @param perm the new position of each dimension of the product, counted from 1.
+#' @param perm for each dimension of the product, its new position, counted from 1.
 #' @param order the order of the splines.
 #' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()]. The two series of `softdtw()` have at most
 #'   4096 numbers together.
@@ -143,10 +143,10 @@ if_else <- function(f, a, b, ...) {
   }
   refuse_arguments("if_else", list(...))
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  if (is_truth(f)) f <- f - 0.5 # if_else() selects the first value for the number 0
+  if (is_truth(f)) f <- f - 0.5 # for the number 0, if_else() selects the first value
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
-  # repeats the condition for both parts of each entry
+  # repeats the condition, once for the real and once for the imaginary part of each entry
   if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE)
   cases <- spread_alike("if_else", list(as_complex(a), as_complex(b), f))[1:2]
   combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
@@ -261,14 +261,14 @@ imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE
 #' @export
 exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 
-# Operations on entries at given positions; a complex entry has two numbers.
+# Applies an operation to entries at given positions; a complex entry has two numbers.
 at_places <- function(op, x, from, count) {
   x <- as_lazy(x)
   places <- c(integers_text(from * number_size(x)), integers_text(count * number_size(x)))
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# Stops unless the entries of x fit into n entries from position m on.
+# Stops if the entries of x do not fit into n entries from position m on.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

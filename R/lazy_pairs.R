@@ -1,5 +1,5 @@
-# Symbolic matrices with stored numbers for pairs: variables of axis "m" are matrices with rows i and columns j, and
-# variables of axis "n" are the transposes of their data. Operators of such variables are in keops_pairs.R.
+# Symbolic matrices with stored numbers for pairs. Variables of axis "m" are matrices with rows i and columns j;
+# variables of axis "n" are the transposes of their data. keops_pairs.R contains the operators of such variables.
 
 #' @rdname LazyTensor
 #' @export
@@ -28,12 +28,12 @@ transposed_pairs <- function(x) {
   aperm(x, c(2, 1, seq_along(dim(x))[-(1:2)]))
 }
 
-# The number of points of a variable of pairs along an axis.
+# The number of points along an axis of a variable with a value for each pair.
 pair_points <- function(variable, axis) {
   dim(variable$data)[[if ((variable$axis == "m") == (axis == "i")) 1 else 2]]
 }
 
-# The data of a variable of pairs, restricted to the chosen points along an axis.
+# The data of a variable with a value for each pair, restricted to the chosen points along an axis.
 chosen_pair_points <- function(variable, axis, chosen) {
   some_pairs(variable$data, chosen, (variable$axis == "m") == (axis == "i"))
 }

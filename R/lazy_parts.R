@@ -1,9 +1,9 @@
-# Expressions that are used several times are written once. If a long expression is used in another expression, it
-# becomes a part of the other expression, whose text refers to the part by a token such as p.s7f3a. The token is derived
-# from the text of the part.
+# Long expressions that are used several times are written once. If an expression contains a long expression, the long
+# expression becomes a part, and the text of the containing expression refers to this part by a token such as p.s7f3a.
+# The token is derived from the text of the part.
 
 part_token <- "p[.]s[0-9a-f]{32}"
-long_text <- 200 # a text with at least this number of characters is not repeated
+long_text <- 200 # a text of at least this number of characters becomes a part
 
 as_part <- function(x) {
   if (nchar(x@formula) <= long_text) return(x)
@@ -15,7 +15,7 @@ as_part <- function(x) {
 
 name_of_part <- function(text) paste0("p.s", rlang::hash(text))
 
-# Parts in an order in which each part refers to earlier parts only.
+# The parts of all tensors, ordered such that each part refers to earlier parts only.
 parts_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@parts), character())
 
 # Applies `change` to the text of a tensor and to its parts, and renames the parts accordingly.
@@ -33,10 +33,10 @@ rewritten <- function(x, change) {
   x
 }
 
-longest_text <- 1000 # the maximum number of characters: the parser limits the depth of nesting in a text
+longest_text <- 1000 # the maximum number of characters, because the parser limits the depth of nesting
 
-# The text with all its parts. A part is named by Let(a, f, g), which means g with f in place of a; a part that is used
-# once is written in place if the text stays short.
+# The text with all its parts. A part is named by Let(a, f, g), which means g with f in place of a. If a part is used
+# once and the text stays short, the part is inserted in place of its token.
 whole_formula <- function(x) {
   texts <- c(x@parts, x@formula)
   uses <- table(unlist(words_of(texts, part_token)))

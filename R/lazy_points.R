@@ -1,10 +1,10 @@
-# A summary of the points on which a symbolic matrix depends. Each tensor has this list, so that an operation need not
-# visit all variables of its arguments:
+# A summary of the points on which a symbolic matrix depends. Each tensor stores this list, so that an operation need
+# not visit all variables of its arguments:
 #   i, j     the number of points along an axis; NA without points, or without data
 #   batches  the dimensions of batches, or NULL
 #   axes     the axes that have points
 #   wide     whether some points have several entries
-#   vector   the length of the vector without dimensions that all points come from, or NULL
+#   vector   if all points come from one vector without dimensions, the length of this vector; otherwise NULL
 
 points_of_variable <- function(variable, entries, vector) {
   axis <- variable$axis
@@ -57,16 +57,17 @@ swap_points <- function(points) {
 # Operations that do not recycle a single entry.
 without_recycling <- c("Concat", "TensorProd", "TensorDot", "Kron", "MatVecMult", "VecMatMult", "GradMatrix",
                        "Laplacian", "Divergence", "SoftDTW_SqDist", "BSpline")
-# Operations with an operand that has a number for each point and is a factor or a condition for vectors, and the
-# positions of this operand.
+# For some operations, one operand may be a number for each point: a factor, or a condition that selects vectors. This
+# list has the positions of such operands.
 factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRealScal = 1, ComplexScal = 1, IfElse = 1,
                 WeightedSqNorm = 1, WeightedSqDist = 1, SymSqNorm = 1, Grad = 3, Diff = 3)
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
 # Stops if the single entry of a vector would be recycled for all entries of other points, because the vector may be a
-# row that lost its dimensions. A vector is accepted if its length differs from the number of entries of the other
-# points, and if it has a number for each of these points or is an operand that `factors` names for the operation.
+# row that lost its dimensions. A vector is accepted if two conditions hold. Its length differs from the number of
+# entries of the other points. And it has a number for each of these points, or is an operand that `factors` lists for
+# the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

@@ -1,18 +1,18 @@
-# Symbolic matrices that contain only some pairs.
+# Symbolic matrices restricted to some of the pairs.
 
 #' Symbolic matrices with ranges
 #'
-#' `with_ranges(K, ranges)` is the symbolic matrix `K` restricted to the pairs of `ranges`, a block-sparse matrix: other
-#' pairs are not computed by any reduction, `K %*% b`, `solve(K, b)`, or gradient.
+#' `with_ranges(K, ranges)` is the symbolic matrix `K` restricted to the pairs of `ranges`, a block-sparse matrix. No
+#' reduction, `K %*% b`, `solve(K, b)` or gradient computes other pairs.
 #'
 #' * In products, sums, `K[i, j]`, `as.matrix(K)` and `diag(K)`, entries of pairs outside of the ranges are 0. All other
-#'   reductions omit these pairs: `min(K, "j")` and `mean(K, "j")` are the minimum and the mean of the pairs of each row
-#'   that are in the ranges.
+#'   reductions omit pairs outside of the ranges: `min(K, "j")` and `mean(K, "j")` are the minimum and the mean of the
+#'   pairs of each row that are in the ranges.
 #' * Arithmetic keeps the ranges: `exp(K)` has the ranges of `K`, and entries of other pairs are again 0. If `K` or `L`
-#'   has ranges, `K * L` has the same ranges; if both have ranges that differ, this is an error.
+#'   has ranges, `K * L` has the same ranges. If both have ranges, the ranges must be equal.
 #' * `t(K)` has the ranges of [swap_axes()].
-#' * [solve()][solve.LazyTensor] requires ranges that contain the pair (j, i) with each pair (i, j). With ranges, the
-#'   matrix may have negative eigenvalues although `K` has none: use `method = "minres"`, or a larger `lambda`.
+#' * [solve()][solve.LazyTensor] requires ranges that contain the pair (j, i) with each pair (i, j). The restricted
+#'   matrix may have negative eigenvalues even if `K` has none: use `method = "minres"`, or a larger `lambda`.
 #'
 #' @param x a [LazyTensor] whose variables have data.
 #' @param ranges a `kernops_ranges`, as from [from_matrix()], or a list of its six arrays; `NULL` for all pairs.
@@ -43,7 +43,7 @@ with_ranges <- function(x, ranges) {
   x
 }
 
-# The common ranges of several matrices; the ranges of some matrices may be NULL.
+# The common ranges of several matrices. A matrix without ranges has NULL.
 common_ranges <- function(ranges, call = caller_env()) {
   ranges <- unique(Filter(Negate(is.null), ranges))
   if (length(ranges) < 2) return(if (length(ranges)) ranges[[1]])

@@ -2,14 +2,14 @@
 #'
 #' `lazy_reduce()` applies any reduction of [keops_kernel()] to a symbolic matrix, over the axis `index`: `"j"` gives
 #' one row for each i, `"i"` one row for each j. The other functions are short names of common reductions. R's `sum()`,
-#' `prod()`, `min()`, `max()`, `any()`, `all()` and `mean()` do the same, with the index as their second argument:
-#' `sum(K, "j")`.
+#' `prod()`, `min()`, `max()`, `any()`, `all()` and `mean()` are the corresponding reductions, with the index as their
+#' second argument: `sum(K, "j")`.
 #'
-#' Without an index, these functions and `range()` return the same as for an ordinary matrix: `sum(K)` is a number, the
-#' sum of all entries. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`, `argmin()` and
-#' `argmax()` reduce the entries of each vector and return another tensor, as in `sum((x - y)^2)`; the other functions
-#' are errors. For points of one entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use `sqdist(x, y)` or
-#' `lazy_op("Sum", (x - y)^2)`, which have the same meaning for points with any number of entries.
+#' Without an index, these functions of R and `range()` return the same result as for an ordinary matrix: `sum(K)` is a
+#' number, the sum of all entries. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`,
+#' `argmin()` and `argmax()` reduce the entries of each vector and return another tensor, as in `sum((x - y)^2)`; the
+#' other functions are errors. For points of one entry the meaning is ambiguous, and `sum((x - y)^2)` is an error: use
+#' `sqdist(x, y)` or `lazy_op("Sum", (x - y)^2)`, which have the same meaning for points with any number of entries.
 #'
 #' @param x a [LazyTensor].
 #' @param index `"i"` or `"j"`; also 0 for `"i"` and 1 for `"j"`, as in formulas; the argument may also be called `axis`
@@ -19,14 +19,14 @@
 #' @param K the number of smallest or largest values.
 #' @param weights a [LazyTensor] of weights of the terms, such as `Vj(w)`.
 #' @param probs the probabilities of `lazy_reduce(x, "Quantile", index)`.
-#' @param ranges the pairs to reduce over, see [ranges]. Default: the ranges of `x`, see [with_ranges()], or else all
-#'   pairs.
+#' @param ranges the pairs to reduce over, see [ranges]. Default: the ranges of `x`, see [with_ranges()]; all pairs if
+#'   `x` has no ranges.
 #' @param ... further arguments of [keops_kernel()], such as `precision`, `backend` and `sum_scheme`.
 #'
-#' @return A matrix with one row for each point of the other axis (complex for complex tensors); positions are integers
-#'   counted from 1. For a matrix of vectors of D entries, K values are an array n x K x D. `min_argmin()`,
-#'   `max_argmax()` and `Kmin_argKmin()` return a list of `values` and `positions`. If the variables have no
-#'   data, an operator as returned by [keops_kernel()].
+#' @return A matrix with one row for each point of the axis that is not reduced (complex for complex tensors); positions
+#'   are integers counted from 1. For a matrix of vectors of D entries, the K smallest or largest values are an array n
+#'   x K x D. `min_argmin()`, `max_argmax()` and `Kmin_argKmin()` return a list of `values` and `positions`. If the
+#'   variables have no data, the result is an operator as returned by [keops_kernel()].
 #'
 #' @seealso [LazyTensor], [lazy_op()]; [lazy_base] for `rowSums()` and the like; [keops_reductions()] for the reductions
 #'   of formulas; [softmax()] and [logsumexp()] of arrays.
@@ -47,7 +47,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
-  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # a name with these characters contains no token of a variable
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # such a name contains no token of a variable
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
   }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
@@ -76,8 +76,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   if (is.function(result)) result else extremes(result, reduction, K, entries(x))
 }
 
-# In the result of the engine, values are followed by their positions; for vectors, there are K values for the first
-# entry, then K for the second, and so on.
+# Splits a result of the engine, in which positions follow the values. For vectors, a result has K values for the first
+# entry, then K values for the second entry, and so on.
 extremes <- function(result, reduction, K, size) {
   if (grepl("_Arg", reduction)) {
     values <- seq_len(ncol(result) / 2)
@@ -108,7 +108,7 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# The operator of a formula. Numbers and parameters become constants of the operator; points may not become constants.
+# The operator of a formula. Numbers and parameters become constants of the operator; for points with data, it stops.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)
@@ -130,7 +130,7 @@ symbolic_operator <- function(whole, about, unknown, ...) {
   keops_kernel(about$formula, about$args, ...)
 }
 
-# An error if a matrix that becomes a constant of the formula does not have the shape that the formula requires.
+# Stops if a matrix that becomes a constant of the formula does not have the shape that the formula requires.
 check_matrices <- function(variables, constant, about) {
   matrices <- which(constant & vapply(variables, function(v) is.matrix(v$data), NA))
   if (length(matrices) == 0) return(invisible())
@@ -138,7 +138,8 @@ check_matrices <- function(variables, constant, about) {
   for (n in matrices) kernel_check_matrix(kernel, n, nrow(variables[[n]]$data), ncol(variables[[n]]$data))
 }
 
-# Numbers as a vector of a formula, nested as a balanced tree: the parser limits the depth of nesting.
+# Numbers as a vector of a formula. The vector is nested as a balanced tree, because the parser limits the depth of
+# nesting.
 vector_text <- function(x) {
   parts <- code_text("(", as.vector(x), ")")
   while (length(parts) > 1) {
@@ -172,7 +173,7 @@ stop_index <- function(index) {
 
 summaries <- c(sum = "Sum", prod = "Prod", min = "Min", max = "Max", any = "Any", all = "All")
 
-# sum(K, "j") reduces over an axis; sum(K) is a number or, for vectors, adds the entries of each vector; max(x, y) is
+# sum(K, "j") reduces over an axis. sum(K) is a number; for vectors, it adds the entries of each vector. max(x, y) is
 # the larger of x and y, entry by entry.
 setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   others <- list(...)
@@ -191,7 +192,7 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), with_index(others, .Generic)))
 })
 
-# Gives the name `index` to an unnamed argument, unless an argument already has this name.
+# Names an unnamed argument `index`, if no argument has this name.
 with_index <- function(others, generic) {
   nameless <- which(!nzchar(rlang::names2(others)))
   if (length(nameless) > if ("index" %in% names(others)) 0 else 1) {
@@ -220,7 +221,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# The result of an R function of all values of the matrix, from the reductions of its rows.
+# The result of a function of R of all values of the matrix. It is computed from the reductions of the rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {
@@ -231,8 +232,8 @@ total <- function(x, generic) {
   get(generic, baseenv())(if (generic %in% c("any", "all")) rows != 0 else rows)
 }
 
-# An error for sum(x) if x has one entry for each point, because users may expect a number, whereas sum(x) of vectors,
-# as in sum((x - y)^2), is symbolic.
+# Stops for sum(x) if x has one entry for each point. Users may expect a number, but sum(x) of vectors, as in sum((x -
+# y)^2), is symbolic.
 check_scalars <- function(x, generic) {
   wider <- x
   wider@variables <- lapply(x@variables, function(v) {

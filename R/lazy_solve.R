@@ -4,7 +4,7 @@
 #'
 #' Solves \eqn{(K + \lambda I) a = b} by [kernel_solve()], in memory that grows linearly with the number of points.
 #'
-#' @param a a square [LazyTensor] of scalars, symmetric: both axes have the same points. The matrix may be restricted by
+#' @param a a square, symmetric [LazyTensor] of scalars: both axes have the same points. The matrix may be restricted by
 #'   [with_ranges()].
 #' @param b the right-hand side: a vector, a matrix with a row for each point, an array n x p x B of batches, or a
 #'   [gpu_matrix()]. The numbers may be complex.
@@ -62,15 +62,15 @@ solve_batches <- function(a, b, batches, ...) {
   array(unlist(solutions) %||% numeric(), size, names_that_fit(dimnames(b), dim(b), size))
 }
 
-# The names of an array with dimensions `from`, for those dimensions that agree with the dimensions `to` of another
-# array.
+# The names of an array with dimensions `from`, restricted to the dimensions that agree with the dimensions `to` of
+# another array.
 names_that_fit <- function(names, from, to) {
   if (is.null(names)) return(NULL)
   kept <- from == to[seq_along(from)]
   c(ifelse(kept, names, list(NULL)), rep(list(NULL), length(to) - length(from)))
 }
 
-# Solves a system with a complex right-hand side, whose real and imaginary parts are adjacent columns.
+# Solves a system with a complex right-hand side. Its real and imaginary parts become adjacent columns of a real system.
 solve_complex <- function(a, b, lambda, ...) {
   parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
   real <- seq_len(ncol(b))

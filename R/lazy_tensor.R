@@ -1,50 +1,53 @@
-# Symbolic matrices: a formula and the data of its variables.
+# Symbolic matrices: a tensor consists of a formula and the data of its variables.
 #
-# A variable is represented in the formula by a token such as x.i7f3a: a label, the axis, and an address. The token of
-# points contains the address of their data, so that two variables with the same data are one variable, wherever the
-# variables were created. The tensor keeps a reference to the data, so the address is not reused, and R copies the data
-# if the user changes them. Numbers are handled in the same way: if exp(-2 * D) occurs twice in a formula, it is
-# computed once. Results of Pm(), points without data and right-hand sides have the address of a newly created object:
-# each of them is a separate variable.
+# In the formula, a token such as x.i7f3a represents a variable: a label, the axis, and an address. The token of points
+# contains the address of their data, so that two variables with the same data are one variable, wherever the variables
+# were created. The tensor keeps a reference to the data. Therefore the address is not reused, and R copies the data if
+# the user changes them. Numbers are handled in the same way: if exp(-2 * D) occurs twice in a formula, it is computed
+# once. Results of Pm(), points without data and right-hand sides have the address of a newly created object: each of
+# them is a separate variable.
 
 #' Symbolic matrices
 #'
 #' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`. The
 #' matrix is not stored: arithmetic with it creates a formula, and a reduction such as `sum(K, "j")` or `K %*% b`
-#' computes the formula as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` the points that index
-#' columns, `Pm(p)` are parameters, and `Vij(A)` are stored numbers of all pairs, an ordinary matrix.
+#' computes the formula as [keops_kernel()] does. `Vi(x)` represents the points that index rows, `Vj(y)` the points that
+#' index columns, `Pm(p)` parameters, and `Vij(A)` stored numbers of all pairs, an ordinary matrix.
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, and the functions of R's groups Math (`exp()`, `abs()`,
-#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product; of two
-#'   conditions, such as `K > 1`, it is the logical or. `sum(x)`, `min(x)` and `max(x)` without an index reduce the
-#'   entries of each vector; for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is the
-#'   elementwise maximum, where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. For all other arguments, R's
-#'   functions are unchanged (see [lazy_base]). See [lazy_op()] for all operations and [lazy_reduction] for reductions.
+#'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product or, for
+#'   two conditions such as `K > 1`, the logical or. `sum(x)`, `min(x)` and `max(x)` without an index reduce the entries
+#'   of each vector; for a matrix of numbers they return one number (see [lazy_reduction]). `max(x, y)` is the
+#'   elementwise maximum, where `x` must be symbolic: `max(x, 0)`, not `max(0, x)`. For arguments that are not symbolic,
+#'   R's functions are unchanged (see [lazy_base]). See [lazy_op()] for all operations and [lazy_reduction] for
+#'   reductions.
 #'
 #' @section Matrices: `dim()`, `t()`, `K[i, j]` (a block, as an ordinary matrix), `as.matrix()`, `diag()`, `K %*% b` and
 #'   `b %*% K`, `solve(K, b)` by [kernel_solve()]. Rows and columns have the names of their points. A tensor without
 #'   points on an axis has one row or column.
 #'
 #' @section Data: A tensor keeps the values that its data had when it was created. Numbers, such as the 2 in `2 * K`,
-#'   are parameters: other numbers do not require another kernel, and `2L` and `2` are equivalent. Integer exponents are
-#'   part of the formula. Points created twice from the same matrix, as in `Vi(x) - Vi(x)`, are one variable. Each call
-#'   of `Pm()` creates a new variable, and so does each call without data.
+#'   are parameters: a formula with another number uses the same kernel, and `2L` and `2` are equivalent. Integer
+#'   exponents are part of the formula. Points created twice from the same matrix, as in `Vi(x) - Vi(x)`, are one
+#'   variable. Each call of `Pm()`, and each call without data, creates a new variable.
 #'
-#' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row is
-#'   `A %*% x`. The same holds for `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and after elementwise
-#'   arithmetic. It is an error if the operation reads a matrix of another shape, or no matrix. Entries of a point or of
-#'   a result that represent a matrix are in row-major order: the entries of an array `a` are `as.vector(aperm(a))`.
+#' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row of
+#'   the result is `A %*% x`. The same holds for `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and
+#'   after elementwise arithmetic. It is an error if the operation reads a matrix of another shape, or no matrix. If
+#'   entries of a point or of a result represent a matrix, they are in row-major order: the entries of an array `a` are
+#'   `as.vector(aperm(a))`.
 #'
-#' @section Batches: An array n x D x B represents B matrices of points, one for each of B batches: `Vi(x)`, `Vj(y)` and
-#'   `Pm(p)` take arrays, with one batch or none for points that all batches share. The matrix then has a last dimension
-#'   B, and so have results: `sum(K, "j")` is n x p x B, and `K %*% b` is n x p x B for b of n x p or n x p x B.
-#'   `solve(K, b)` solves one system for each batch. A parameter is an array 1 x D x B, or r x c x B for matrices.
-#'   Arrays may have several dimensions of batches, as described in [keops_kernel()]. The ranges of [with_ranges()] are
-#'   the same for all batches. Single entries, `rowSums()` and `diag()` are for matrices without batches.
+#' @section Batches: An array n x D x B represents B matrices of points, one for each of B batches. `Vi(x)`, `Vj(y)` and
+#'   `Pm(p)` accept arrays; points that all batches share have one batch or no batch dimension. The matrix then has a
+#'   last dimension B, and so have results: `sum(K, "j")` is n x p x B, and `K %*% b` is n x p x B for b of n x p or n x
+#'   p x B. `solve(K, b)` solves one system for each batch. A parameter is an array 1 x D x B, or r x c x B for
+#'   matrices. Arrays may have several dimensions of batches, as described in [keops_kernel()]. The ranges of
+#'   [with_ranges()] are the same for all batches. Single entries, `rowSums()` and `diag()` are available for matrices
+#'   without batches only.
 #'
-#' @section Stored terms: `Vij(A)` joins formulas with numbers that are known for each pair, as in
-#'   `sum(Vij(A) * exp(-sqdist(Vi(x), Vj(y))), "j")`. Ranges, batches, `solve()` and data on a GPU are not available for
-#'   such matrices; [keops_kernel()] describes them.
+#' @section Stored terms: `Vij(A)` combines formulas with numbers that are known for each pair, as in `sum(Vij(A) *
+#'   exp(-sqdist(Vi(x), Vj(y))), "j")`. Ranges, batches, `solve()` and data on a GPU are not available for such
+#'   matrices; [keops_kernel()] describes stored terms.
 #'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is a parameter of 3
 #'   entries without data. A reduction of such variables is an operator as returned by [keops_kernel()], whose arguments
@@ -65,10 +68,11 @@
 #' @return An object of S4 class `LazyTensor`.
 #' @section Vectors: A vector without dimensions has one entry for each point, such as weights or values of a function.
 #'   A row that lost its dimensions, such as `x[1, ]` or `colMeans(x)`, would not be one point, but several points of
-#'   one entry. The distance of such a row to points of several entries, or a sum, comparison or product of both, is an
-#'   error of class `kernops_dim_error`: write `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector w with a number
-#'   for each point may multiply points, as in `Vj(w) * Vj(y)`, unless its length is the number of entries of each
-#'   point; `Vj(cbind(w)) * Vj(y)` is always possible.
+#'   one entry. Therefore the distance of such a vector to points of several entries is an error of class
+#'   `kernops_dim_error`, and so is a sum, comparison or product of such a vector and points of several entries: write
+#'   `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector w with a number for each point may multiply points, as in
+#'   `Vj(w) * Vj(y)`, except if its length equals the number of entries of each point; `Vj(cbind(w)) * Vj(y)` is always
+#'   possible.
 #'
 #' @section Errors: class `kernops_formula_error`, with the position in the formula, if sizes do not match;
 #'   `kernops_dim_error` and `kernops_input_error` for invalid data.
@@ -142,13 +146,13 @@ Pm <- function(x, size = NULL, name = NULL) {
   symbol(size, "p", name)
 }
 
-# The data of a parameter. A matrix stays a matrix, because there are operations on matrices; a single row or column
+# The data of a parameter. A matrix stays a matrix, because some operations read matrices; a single row or column
 # becomes a vector. Arrays are batches of matrices or vectors.
 parameter_data <- function(x) {
   if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
 }
 
-# A right-hand side of a solver; a single number is one point. The right-hand side is a separate variable, even if the
+# The right-hand side of a solver. A single number is one point. The right-hand side is a separate variable, even if the
 # matrix contains the same data.
 right_hand_side <- function(b, arg) {
   if (is.null(b)) stop_kernops("input", "{.arg {arg}} must be numeric, not {.code NULL}.", call = NULL)
@@ -166,7 +170,7 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
 
 most_entries <- 2^20 # the maximum number of entries of a variable in a formula
 
-# Checks a number of entries, which must be one whole number.
+# Checks a number of entries, which must be a whole number in the allowed range.
 check_size <- function(x, call) {
   if (is.finite(x) && x >= 1 && x <= most_entries && x == floor(x)) return(x)
   stop_kernops("input", c("A single number is the number of entries of points without data: it must be a whole

@@ -1,13 +1,14 @@
-# Keys and labels of values, which are equal if values of one class are equal, and different otherwise.
+# Keys and labels of values. For values of one class, keys and labels are equal if the values are equal, and otherwise
+# different.
 
-# Numbers keys in the order of their first appearance.
+# Converts keys to numbers, in the order of their first appearance.
 first_numbers <- function(key) match(key, unique(key)) + 0
 
-# Numbers or strings that are equal if and only if values of one class are equal.
+# Keys of values: numbers or strings that are equal exactly if the values, which have one class, are equal.
 level_key <- function(x) {
   if (is.factor(x)) x <- as.character(x)
   if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes of strings marked "bytes"
-  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many of these would be NaN
+  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many values would be NaN
   if (is.raw(x)) as.integer(x) else as.vector(unclass(x))
 }
 
@@ -19,7 +20,7 @@ exact_digits <- function(x) {
   ifelse(x == round(x), sprintf("%.0f", x + 0), sprintf("%a", as.numeric(x)))
 }
 
-# Labels that are equal only if the values are equal.
+# Labels of values, which are equal only if the values are equal.
 value_labels <- function(x) {
   number <- first_numbers(level_key(x))
   distinct <- x[!duplicated(number)]

@@ -1,21 +1,21 @@
 # Covariances of observations that are weighted sums of the field over nodes: A k A', where k is the covariance of the
-# nodes and each row of A has the weights of an observation. `nodes` are data$nodes of a fit: targets without a trend
-# (predict_targets.R), or NULL if each observation is a value of the field at a point.
+# nodes, and each row of A contains the weights of an observation. `nodes` are `data$nodes` of a fit: targets without a
+# trend (predict_targets.R). `nodes` is NULL if each observation is a value of the field at a point.
 
 # The weighted sums of rows of x over the nodes of each observation.
 by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
 
-# The product A' b: for each node, the row of b of the node's observation times the weight of the node.
+# The product A' b. Its row for a node is the row of b for the observation of the node, times the weight of the node.
 at_nodes <- function(b, nodes) {
   if (is.null(nodes)) return(b)
   nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]
 }
 
-# The points of the observations, or of their nodes.
+# The points at which the field is observed: the nodes of the observations, or the points of the observations.
 seen_points <- function(data) data$nodes$u %||% data$u
 
-# The counterpart of dense_factor() for observations of averages, on the host. The arguments `x` of its functions, which
-# are points, are ignored.
+# The counterpart of dense_factor() for observations of averages, on the host. Its functions ignore the argument `x`,
+# the points, because the nodes replace the points.
 averages_factor <- function(n, nodes) {
   k <- dense_factor(n)
   own <- NULL

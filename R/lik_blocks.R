@@ -1,8 +1,10 @@
-# The likelihood of a table: a sum over the units of its sets (table_sets.R), which are stored in files.
+# The likelihood of a table: a sum over units. A unit is a part of the conditioning sets (table_sets.R), stored in a
+# file.
 #
-# The sums of a unit depend only on the unit, and are added in the order of the units, so that results are bit-identical
-# for any number of workers and any memory. `blocks` is a result of table_blocks(); `some` are numbers of units, if the
-# sum is over a part of the observations. A unit has its observations and all their neighbours.
+# The sums of a unit depend only on the unit, and are added in the order of the units. Therefore results are
+# bit-identical for any number of workers and any memory. `blocks` is a result of table_blocks(). `some` contains
+# numbers of units, if the sum is over a part of the observations. A unit contains its observations and all their
+# neighbours.
 
 block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf
@@ -24,7 +26,7 @@ block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)
                             kept_neighbours = kept_neighbours), model)
 }
 
-# The data of a likelihood that are not in the sets.
+# The data of a likelihood that the units do not contain.
 block_data <- function(blocks, units = seq_along(blocks$units)) {
   columns <- names(blocks$trend$coefficients)
   list(n = sum(blocks$sizes[units]), y = numeric(), x = matrix(0, 0, length(columns), dimnames = list(NULL, columns)),
@@ -38,7 +40,7 @@ data_of_records <- function(records) {
        block = rep(1L, nrow(records)), logdet_xx = 0)
 }
 
-# The trend in the form of orthonormal_trend(), from the triangular factor of [X, y] over all observations.
+# The trend in the form of orthonormal_trend(), computed from the triangular factor of [X, y] over all observations.
 block_trend <- function(root, names) {
   p <- length(names)
   r <- root[seq_len(p), seq_len(p), drop = FALSE]
@@ -47,7 +49,7 @@ block_trend <- function(root, names) {
 }
 
 sums_of_units <- function(blocks, units, kind, theta, count, derivatives) {
-  # keeps only the elements of `blocks` that a worker needs
+  # keeps only the elements of `blocks` that a worker needs, because `blocks` is sent to the workers
   blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend,
                  kept = length(units) <= most_kept_units())
   parts <- over_units(units, sums_of_unit, blocks, kind, theta, count, derivatives)
@@ -60,8 +62,8 @@ sums_of_unit <- function(k, blocks, kind, theta, count, derivatives) {
   set_totals(operators, theta, kind$model$nugget, held_unit(blocks, k), derivatives, count)
 }
 
-# The sets of a unit in the form of hold_sets(), with response and trend in the form of orthonormal_trend(). If `kept`,
-# the process keeps the sets as long as their files do not change.
+# The conditioning sets of a unit in the form of hold_sets(), with response and trend in the form of
+# orthonormal_trend(). With `kept`, the process keeps the sets in memory as long as their files do not change.
 held_unit <- function(blocks, k) {
   path <- unit_path(blocks, k)
   if (!blocks$kept) return(new_held_unit(read_object(path), blocks$trend))

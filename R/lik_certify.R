@@ -1,5 +1,5 @@
-# Bounds for the exact likelihood of a fit, and for all results that are products with the inverse of the exact
-# covariance S of its observations.
+# Bounds for the exact likelihood of a fit, and for all results that are products with the inverse of S, the exact
+# covariance matrix of the observations.
 
 # The problem to certify: the columns B = (Q, r, k), where Q is an orthonormal basis of the trend, r is the response
 # minus its projection on Q, and k are the covariances with the sites; `x`, the trend at the sites in the basis Q;
@@ -14,8 +14,8 @@ certified_problem <- function(object, sites) {
        moments = predicted_moments(object, sites, field_request$how, variance = TRUE))
 }
 
-# Matrices `lower` <= B' S^-1 B <= `upper`, and the interval `logdet` of log det S, which hold with probability 1 -
-# miss. For up to `most_dense` observations, a dense factor takes less time than computing the preconditioner.
+# Matrices `lower` <= B' S^-1 B <= `upper` and the interval `logdet` of log det S, which hold with probability 1 - miss.
+# For up to `most_dense` observations, a dense factor takes less time than computing the preconditioner.
 certified_bounds <- function(object, problem, settings, most_dense = 500) {
   system <- iterative_system(covariance_product(object$model, 1L, "float64", object$how$backend), object$data,
                              object$model, object$theta)
@@ -30,14 +30,14 @@ dense_bounds <- function(system, problem) {
   list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)
 }
 
-# The maximum number of steps of the solver; if it is reached, the bounds follow from the current solution.
+# The maximum number of steps of the solver. After this number, the bounds follow from the current solution.
 most_steps <- 200
 
-# One run of conjugate gradients solves for B and the probes. If the solutions for B or for the probes are not precise,
-# they are computed again with smaller residuals. The solver continues from the solution for B, but starts from zero for
-# the probes, since the quadrature needs all steps. With the residual E = B - S X of the solution X, the lower bound is
-# B' X + X' E. It is smaller than B' S^-1 B by E' S^-1 E <= E' P^-1 E / a, where a is a lower bound of the eigenvalues
-# of P^-1/2 S P^-1/2.
+# One run of conjugate gradients solves for B and the probes (random vectors). If the solutions for B or for the probes
+# are not precise, they are computed again with smaller residuals. The second run continues from the solution for B, but
+# starts from zero for the probes, since the quadrature needs all steps. With the residual E = B - S X of the solution
+# X, the lower bound is B' X + X' E. The lower bound is smaller than B' S^-1 B by E' S^-1 E <= E' P^-1 E / a, where a is
+# a lower bound of the eigenvalues of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -85,8 +85,8 @@ forms_bounded <- function(system, precond, b, x, logdet) {
 }
 
 # The relative residual of all columns at which the bounds are probably precise: a residual e widens the bounds by about
-# e'e divided by the conditional variance of an observation. Some steps are needed even for rough results, because the
-# bounds of eigenvalues use the steps for the probes.
+# e'e divided by the conditional variance of an observation. Even rough results require some steps, because the bounds
+# of eigenvalues are computed from the steps for the probes.
 first_tolerance <- function(system, precond, b, problem) {
   variance <- if (is.null(precond$sets)) min(system$lambda) else mean(precond$sets$sd^2)
   allowed <- c(rep(0.02, ncol(problem$x) + 1), 0.005 * pmin(problem$moments$variance, problem$prior))
@@ -120,10 +120,10 @@ stop_not_certified <- function() {
                              i = "Add {.fn nugget} to the covariance."))
 }
 
-# The symmetric matrix of forms of (r, k) after a fit of the trend by generalised least squares, from the matrix `forms`
-# of (Q, r, k); `x` is the trend at the sites in the basis Q. The result contains the residual sum of squares of r, the
-# predictions at the sites, and the parts of the variances at the sites that the data explain. The result increases with
-# `forms`, because it is the minimum of expressions that are linear in `forms`.
+# The symmetric matrix of quadratic forms of (r, k) after a fit of the trend by generalised least squares, computed from
+# the matrix `forms` of quadratic forms of (Q, r, k). `x` is the trend at the sites in the basis Q. The result contains
+# the residual sum of squares of r, the predictions at the sites, and the parts of the variances at the sites that the
+# data explain. The result increases with `forms`, because it is the minimum of expressions that are linear in `forms`.
 after_trend <- function(forms, x) {
   if (!ncol(x)) return(forms)
   trend <- seq_len(ncol(x))
@@ -133,8 +133,8 @@ after_trend <- function(forms, x) {
   rest - crossprod(across, solve(forms[trend, trend, drop = FALSE], across))
 }
 
-# The interval of the exact log-likelihood at the parameters of the fit; with REML, the log-likelihood of contrasts, in
-# the basis Q.
+# The interval of the exact log-likelihood at the parameters of the fit. With REML, this is the log-likelihood of
+# contrasts in the basis Q.
 loglik_interval <- function(object, bounds, problem) {
   p <- ncol(problem$x)
   reml <- object$how$reml && p > 0

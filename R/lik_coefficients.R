@@ -1,8 +1,9 @@
-# The coefficients b ~ N(0, I) of effects added to Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
+# The coefficients b ~ N(0, I) of effects in Vecchia's approximation, computed from their precision S = I + L' B' V^-1 B
+# L.
 #
-# solve_effects() computes the list below, and the likelihood and predictions use nothing else of S. It starts from the
-# inner products of the columns [y X B L] with respect to V^-1. The first `known` columns belong to the response and the
-# trend.
+# solve_effects() computes the list below; the likelihood and predictions use only this list and no other part of S. It
+# starts from the inner products of the columns [y X B L] with respect to V^-1. The first `known` columns belong to the
+# response and the trend.
 #
 #   logdet          log det S
 #   along           S^-1 L' B' V^-1 [y X]
@@ -13,26 +14,26 @@
 #                   precision, without a row for y
 #
 # The result of joint() is a list of functions. Each row of an argument belongs to a coefficient; the coefficients of
-# the trend come first:
+# the trend precede the coefficients of effects:
 #   half(b)         a matrix whose inner products are b' J^-1 b
 #   draw(nsim)      random columns with covariance J^-1
-#   determined(rows)  the sum over some of the coefficients of effects of 1 minus the diagonal of J^-1
+#   determined(rows)  the sum over the given coefficients of effects of 1 minus the diagonal of J^-1
 #   width           the largest number of columns of half(), optional
 #   forms(x, trend, rows, values)  for columns b, which have the weights x of the trend and sparse weights of the
 #                   effects: the `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See
 #                   sparse_cholesky_factor_of()
 #
 # The matrix of products has one of three kinds: dense; sparse_symmetric(), whose factor is sparse
-# (lik_coefficients_sparse.R); or, if the factor would be too large, operator_of_products() without a factor
-# (lik_coefficients_iterative.R), whose logdet has the standard error `logdet_error`.
+# (lik_coefficients_sparse.R); or, if the factor would be too large, operator_of_products(), which has no factor
+# (lik_coefficients_iterative.R) and whose `logdet` has the standard error `logdet_error`.
 
 solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
-# The products C' U' U C of the columns `entries`, in the cheapest form. A dense factor of up to `dense_coefficients`
-# takes milliseconds; an operation of a sparse factor takes about `sparse_cost` times as long as an operation of a dense
-# factor. In measurements, a sparse factor with `most_operations` operations took some seconds, as long as conjugate
-# gradients.
+# The products C' U' U C of the columns C of `entries`, in the cheapest form. A dense factor of up to
+# `dense_coefficients` coefficients takes milliseconds. An operation of a sparse factor takes about `sparse_cost` times
+# as long as an operation of a dense factor. In measurements, a sparse factor with `most_operations` operations took
+# some seconds, as long as conjugate gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
@@ -59,7 +60,7 @@ solve_effects.default <- function(gram, known) {
        joint = function(r) joint_by_root(coefficients_by_gram(gram, known - 1, r)$root, known - 1))
 }
 
-# The function joint() from the upper triangular root of J, for p columns of the trend.
+# The result of joint(), computed from the upper triangular root of J, for p columns of the trend.
 joint_by_root <- function(root, p) {
   list(half = function(b) backsolve(root, b, transpose = TRUE),
        draw = function(nsim) backsolve(root, normal_numbers(nrow(root), nsim)),
@@ -72,8 +73,8 @@ rows_behind <- function(x, p) {
   if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
 }
 
-# The derivatives of log det S with respect to relative changes of the coefficients of levels, whose covariance is L L':
-# the symmetric matrix G with sum(G * H) for the change H = L^-1 d(L L') L'^-1.
+# The derivatives of log det S with respect to relative changes of the covariance L L' of the coefficients of a level.
+# The result is the symmetric matrix G for which sum(G * H) is the derivative for the change H = L^-1 d(L L') L'^-1.
 gap_of_blocks <- function(x, before, size, count) UseMethod("gap_of_blocks")
 
 gap_of_blocks.default <- function(x, before, size, count) count * diag(size) - sum_of_blocks(x, before, size, count)

@@ -1,12 +1,12 @@
-# Coefficients of effects whose precision S has too many entries for a factor: preconditioned conjugate gradients, and
-# stochastic Lanczos quadrature for the determinant (Ubaru, Chen and Saad 2017).
+# Coefficients of effects whose precision S has too many entries for a factor. Systems are solved by preconditioned
+# conjugate gradients, and the determinant is estimated by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017).
 #
-# With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. In
-#   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2, the first term follows from the squares of
-# the entries of X. For the second, orthonormal columns Q approximate the
-# eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly, and
-# random signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and
-# kept. The gradient is the derivative of this estimate.
+# With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A with
+#   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2.
+# The first term follows from the squares of the entries of X. For the second term, orthonormal columns Q approximate
+# the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly, and
+# random signs z, projected on the complement of Q, estimate the remaining part of the trace. Q and z are chosen at the
+# first parameters and kept for all other parameters. The gradient is the derivative of this estimate.
 
 # The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
 # environment of coefficient_probes(), or NULL if no determinant is needed.
@@ -39,8 +39,8 @@ solve_effects.product_operator <- function(gram, known) {
        joint = function(r) joint_by_solver(gram, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
 }
 
-# log det S and its standard error, with the `directions` of its derivatives and their `signs`, see lik_log_forms.R.
-# NULL if S is not positive definite.
+# log det S and its standard error, with the `directions` of its derivatives and the `signs` of these directions, see
+# lik_log_forms.R. NULL if S is not positive definite.
 logdet_of_coefficients <- function(gram, drawn) {
   forms <- lanczos_forms(\(x, ...) gram$product(x), cbind(drawn$basis, drawn$signs), log_beyond_square)
   if (is.null(forms)) return(NULL)
@@ -57,7 +57,7 @@ probes_for_coefficients <- function(control) {
   list2env(list(seed = control$seed, count = max(control$probes, 16), needed = FALSE))
 }
 
-# The maximum Monte Carlo error of a log-likelihood without a warning.
+# The largest Monte Carlo error of a log-likelihood that gives no warning.
 allowed_monte_carlo <- 0.05
 
 warn_of_monte_carlo <- function(logdet_error) {
@@ -69,8 +69,8 @@ warn_of_monte_carlo <- function(logdet_error) {
                 class = c("kernops_monte_carlo_error", "kernops_warning"))
 }
 
-# The `basis` Q and the `signs` z, kept in an environment with the `seed` and the number `count` of signs. The number is
-# increased, up to `max_count`, until the error of the log-likelihood is at most `wanted`.
+# The `basis` Q and the random signs z, `signs`, stored in an environment with the `seed` and the number `count` of
+# signs. The number is increased, up to `max_count`, until the error of the log-likelihood is at most `wanted`.
 coefficient_probes <- function(gram, kept, wanted = 0.04, max_count = 96) {
   if (!is.null(kept$basis)) return(kept)
   with_seed(kept$seed, {
@@ -96,9 +96,9 @@ projected_signs <- function(n, count, basis) {
 }
 
 # The derivatives of the estimate of log det S + sum(by_known * gram). The derivatives with respect to A are M = W - X,
-# with W from the directions of the forms. The derivatives with respect to S are D^-1/2 M D^-1/2, and on the diagonal
-# the additional term (1 - diag(M A)) / D, because D is the diagonal of S. The result has the arguments of
-# low_rank_adjoint(), `less` for X, and the arguments of gap_of_blocks().
+# where W is computed from the directions of the quadratic forms. The derivatives with respect to S are D^-1/2 M D^-1/2,
+# and on the diagonal the additional term (1 - diag(M A)) / D, because D is the diagonal of S. The result contains the
+# arguments of low_rank_adjoint(), `less` for X, and the arguments of gap_of_blocks().
 adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   root <- sqrt(gram$diagonal)
   known <- nrow(by_known)
@@ -116,8 +116,8 @@ adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   ), class = "probed_adjoint")
 }
 
-# As in gap_of_blocks.level_directions(), the upper triangles of blocks of M (S - I), where M are the derivatives with
-# respect to S minus the contribution of the known columns.
+# The upper triangles of blocks of M (S - I), as in gap_of_blocks.level_directions(). M are the derivatives with respect
+# to S minus the contribution of the known columns.
 gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   rows <- before - x$known + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)
@@ -127,7 +127,8 @@ gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   gap - (explained + t(explained)) / 2
 }
 
-# The contribution of the diagonal and of X to the blocks. Coefficients of one level are observed at the same points.
+# The contribution of the diagonal and of X to the blocks. All coefficients of one level are observed at the same
+# points.
 squares_of_blocks <- function(x, rows, size) {
   diagonal <- x$diagonal[x$known + rows]
   if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))
@@ -140,7 +141,7 @@ squares_of_blocks <- function(x, rows, size) {
   total
 }
 
-# The function joint() by conjugate gradients, see joint_by_parts().
+# The result of joint(), computed by conjugate gradients, see joint_by_parts().
 joint_by_solver <- function(gram, coefficients, left, r) {
   p <- ncol(coefficients)
   scale <- sqrt(gram$diagonal)

@@ -1,6 +1,6 @@
-# The coefficients of effects, by a sparse Cholesky factor of their precision S.
+# The coefficients of effects, computed from a sparse Cholesky factor of their precision S.
 
-# Splits the products into parts, and adds the ordering of S.
+# Splits the products into parts, and adds the fill-reducing ordering of S.
 with_order <- function(gram, known) {
   gram$parts <- gram$split(known)
   gram$ordered <- gram$parts$low$order()
@@ -19,7 +19,7 @@ solve_effects.sparse_symmetric <- function(gram, known) {
        joint = function(r) joint_by_parts(factor, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
 }
 
-# The result of adjoint_of_products(), only at the entries of the sparse products.
+# The result of adjoint_of_products(), computed only at the entries of the sparse products.
 sparse_adjoint_of_products <- function(gram, factor, coefficients, by_known) {
   known <- nrow(by_known)
   last <- gram$start[[known + 1]]
@@ -31,8 +31,8 @@ sparse_adjoint_of_products <- function(gram, factor, coefficients, by_known) {
   gram$with(value)
 }
 
-# The function joint() from the factor of S: the coefficients of the trend have the precision R' left R, and the mean of
-# the other coefficients changes by -along times the coefficients of the trend.
+# The result of joint(), computed from the factor of S. The coefficients of the trend have the precision R' left R, and
+# the mean of the other coefficients changes by -`along` times the coefficients of the trend.
 joint_by_parts <- function(factor, coefficients, left, r) {
   p <- ncol(coefficients)
   root <- if (p) chol(left) %*% regular_root(r) else left
@@ -60,8 +60,8 @@ joint_by_parts <- function(factor, coefficients, left, r) {
   )
 }
 
-# The method for sparse matrices. The entries of a block are in the pattern if the coefficients of the block are
-# observed together.
+# The method for sparse matrices. The entries of a block are in the sparsity pattern if the coefficients of the block
+# are observed together.
 sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   entries <- x$start[[before + 1]] + seq_len(x$start[[before + size * count + 1]] - x$start[[before + 1]])
   row <- x$row[entries] - before
@@ -73,7 +73,7 @@ sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   total + t(total) - diag(diag(total), size)
 }
 
-# The method for bordered matrices. The rows of an effect are either all dense or all sparse.
+# The method for matrices with a dense border. The rows of an effect are either all in the border or all sparse.
 sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
   in_border <- (before + 1) %in% x$dense
   rows <- if (in_border) x$dense else x$others

@@ -1,9 +1,9 @@
-# Neighbours by correlation, for user-defined covariances. The distances of neighbour_coordinates() have one scale for
+# Neighbours by correlation, for user-defined covariances. neighbour_coordinates() defines distances with one scale for
 # each coordinate, but a user-defined formula may have different scales or directions at each point.
 
 # The function search() of ordered_sets(), for ordered points, which selects neighbours by the correlation at theta. If
-# there are at most `max_points` points, a point is compared with all earlier points; otherwise, with four times as many
-# near points as its set has.
+# there are at most `max_points` points, all earlier points are candidates for the neighbours of a point. For more
+# points, the candidates are the nearest earlier points, four times as many as neighbours.
 correlated_search <- function(search, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(search)
   force(search)
@@ -29,9 +29,9 @@ correlated_nearest <- function(nearest, model, theta, points, max_points = 2000)
   }
 }
 
-# Returns f(candidates, targets, points, m). The candidates of each target are a column of numbers of `points`, or 0 for
-# none; f selects the m candidates with the largest absolute correlation and sorts them by absolute correlation. Ties
-# keep their order.
+# Returns f(candidates, targets, points, m). Each target has a column of candidates, which are numbers of `points`, or 0
+# for no candidate. f selects the m candidates with the largest absolute correlation and sorts them by absolute
+# correlation. Candidates with equal correlations keep their order.
 ranked_by_correlation <- function(model, theta, width = 1e6) {
   pairs <- covariance_pairs(model)
   variance <- covariance_diagonal(model)

@@ -1,4 +1,4 @@
-# The change of a likelihood if the number of neighbours is doubled, at the same parameters: `loglik`, the gain of the
+# The change of a likelihood at the same parameters if the number of neighbours is doubled: `loglik`, the gain of the
 # log-likelihood, and `gradient`, the change of the derivatives of -2 log-likelihood.
 
 change_between <- function(before, after) {
@@ -9,8 +9,8 @@ change_between <- function(before, after) {
 # The maximum number of points from which the changes are estimated; these points are evenly spaced in the ordering.
 compared_points <- 1e4
 
-# The changes from counts[1] to counts[2] neighbours, estimated from some of the points with fixed coefficients of the
-# trend, because the coefficients hardly change with more neighbours.
+# The changes from counts[1] to counts[2] neighbours, estimated from some of the points. The coefficients of the trend
+# are fixed, because they hardly change with more neighbours.
 change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
   subset <- sets_of_some(sets, some, sets$search(counts[[2]], of = some))$held
@@ -26,7 +26,7 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
   change_between(part(counts[[1]]), part(counts[[2]]))
 }
 
-# The sets of some points, with their neighbours among all points.
+# The conditioning sets of some points, with their neighbours among all points.
 sets_of_some <- function(sets, some, neighbours) {
   used <- renumbered_neighbours(neighbours, some, nrow(sets$near))
   rows <- used$rows
@@ -35,18 +35,18 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# The numbers, among n points, of the points `rows` and of their neighbours; and the neighbours as positions in these
-# numbers.
+# A list of the numbers, among n points, of the points `rows` and of their neighbours; and of the neighbours as
+# positions in this list of numbers.
 renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
   list(rows = c(near, rows), neighbours = neighbours)
 }
 
-# The movement of the estimates from the optimum of a search that a change of the gradient implies: a step of Newton's
-# method with the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a
+# The movement of the estimates that a change of the gradient implies: a step of Newton's method from the optimum of a
+# search, with the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a
 # parameter in standard errors. If the standard error of a positive parameter is below a tenth of the parameter, a tenth
-# of the parameter is used instead, because smaller movements are irrelevant.
+# of the parameter replaces the standard error, because smaller movements are irrelevant.
 moved_estimates <- function(change, search, model) {
   none <- list(theta = search$theta, size = 0)
   parameters <- model$parameters

@@ -1,9 +1,9 @@
-# The derivatives of the likelihood by Vecchia's approximation with added effects.
+# The derivatives of the likelihood by Vecchia's approximation with effects in addition to the field.
 
 # The derivatives of -2 log-likelihood. Parameters of the field change the rows of U, and thus the inner products of
-# whitened columns. Parameters of an effect change only the inner products of the columns of the effect: if A are the
-# derivatives of the value with respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I -
-# A) H over the levels.
+# whitened columns. Parameters of an effect change only the inner products of the columns of the effect. Let A be the
+# derivatives of the value with respect to these products, and H = L^-1 dS L'^-1. The value then changes by the sum of
+# tr (I - A) H over the levels.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_gram <- solved$by_gram()
@@ -14,7 +14,7 @@ effects_gradient <- function(problem, sets, theta, solved) {
   total
 }
 
-# The contribution of effects to the derivatives; their columns follow `known` other columns.
+# The contribution of effects to the derivatives. The columns of effects follow `known` other columns.
 gradient_of_effects <- function(effects, theta, by_gram, known) {
   total <- numeric(length(theta))
   for (effect in effects) {
@@ -34,8 +34,8 @@ whitened_slopes <- function(effect, theta) {
   })
 }
 
-# The average information (lik_information.R), from the columns U dK P y. The derivatives of the rows of U are finite
-# differences.
+# The average information (lik_information.R), computed from the columns U dK P y. Finite differences give the
+# derivatives of the rows of U.
 effects_information <- function(problem, sets, theta, solved, results, profiled) {
   white <- solved$white
   derivatives <- matrix(0, nrow(white), length(theta))
@@ -51,7 +51,7 @@ effects_information <- function(problem, sets, theta, solved, results, profiled)
   if (profiled) information - tcrossprod(along) / results$degrees else information
 }
 
-# With the residual r and e = U r, a change of the field changes V by -V (dU' U + U' dU) V, and U dV P y is
+# With the residual r and e = U r, a change of the field changes V by -V (dU' U + U' dU) V. Therefore U dV P y is
 # -(U'^-1 dU' e + dU r).
 change_of_field <- function(problem, sets, theta, solved, p) {
   step <- 1e-4 * if (theta[[p]] == 0) 1 else abs(theta[[p]])
@@ -69,8 +69,8 @@ change_of_effect <- function(problem, sets, theta, solved, effect) {
   sparse_multiply(solved$rows, solved$entries$times(changes))
 }
 
-# The products H b, one column for each parameter of an effect, with H as in effects_gradient(). In b, `known` other
-# coefficients come before the coefficients of the effect.
+# The products H b with a column for each parameter of an effect; H is defined in effects_gradient(). In b, `known`
+# other coefficients precede the coefficients of the effect.
 change_of_coefficients <- function(effect, theta, b, known = 0) {
   rows <- known + effect$before + seq_len(effect$size * max(1, length(effect$levels)))
   coefficients <- matrix(b[rows], effect$size)

@@ -1,4 +1,4 @@
-# The exact likelihood by a Cholesky factor of the covariance matrix. All evaluations use the same memory.
+# The exact likelihood, computed from a Cholesky factor of the covariance matrix. All evaluations use the same memory.
 
 # `before`: the factor of the first observations, if all evaluations use the parameters of this factor; otherwise NULL.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
@@ -8,7 +8,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   derivatives_of <- derivative_products(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # rounding must not end a search, since the matrix at the rescaled parameters might have no Cholesky factor
+    # rounding must not end a search: at the rescaled parameters the matrix might have no Cholesky factor
     if (bad == 0 && search) {
       bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
@@ -27,18 +27,19 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   new_likelihood(evaluate, dense = TRUE, kept_factor = function() keep_in(new_cell(), locations$blocks))
 }
 
-# The Cholesky factor L of the covariance of the observations, on the device where it is fastest (src/gp_factor.cpp);
-# block by block if there are no covariances between blocks of observations (data$block). A list of
+# The Cholesky factor L of the covariance K of the observations, on the device where it is computed fastest
+# (src/gp_factor.cpp). If blocks of observations (data$block) are uncorrelated, each block has a factor.
+# covariance_factor() returns a list of
 #   blocks                     a list of the rows of each block and its matrix
 #   refill(theta, noise)       computes L at theta and returns 0, or the row of the first pivot that is not positive
-#   variance(theta)            the variance of the field, at the theta of refill()
-#   diagonal()                 of L
+#   variance(theta)            the variance of the field, at the theta of the last call of refill()
+#   diagonal()                 the diagonal of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
-#   diagonal_of_inverse()      of K^-1
-#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. The matrix L is overwritten by K^-1, and
-#                              the next two functions use K^-1:
+#   diagonal_of_inverse()      the diagonal of K^-1
+#   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. slope() overwrites L by K^-1, and the
+#                              following two functions use K^-1:
 #   inverse_diagonal(), inverse_times(b)
-#   spare_logdet()             the part of the log-determinant that L does not have, and its `slope`, the derivative
+#   spare_logdet()             the part of the log-determinant that L does not contain, and its `slope`, the derivative
 #                              with respect to the nugget
 #   rounding                   the rounding error of the entries of L, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env(), before = NULL) {
@@ -106,10 +107,10 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# TRUE if the fit has a cell for a dense factor.
+# TRUE if the fit has a cell (a cache) for a dense factor.
 has_factor <- function(object) is.environment(object$factor)
 
-# The factor of a fit, in blocks.
+# The dense factor of a fit, as a list of blocks.
 factor_of <- function(object) kept_in(object$factor, function() {
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
@@ -154,8 +155,8 @@ explained_by_blocks <- function(object, factor, weights) {
   }
 }
 
-# The row of the smallest pivot, if the correlation matrix is singular up to rounding; otherwise 0. The criterion is the
-# smallest eigenvalue, which pivots estimate poorly if points are ordered along a line. Three steps of inverse
+# The row of the smallest pivot if the correlation matrix is singular up to rounding, otherwise 0. The criterion is the
+# smallest eigenvalue, because pivots estimate it poorly if points are ordered along a line. Three steps of inverse
 # iteration, alternately by L^-T and L^-1, approximate the eigenvalue; they start from the row of the smallest pivot.
 nearly_singular <- function(factor, variance) {
   least <- which.min(factor$diagonal()^2 / variance)
@@ -170,7 +171,7 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# The products dK alpha, one column for each parameter; the rows that follow the locations have noise only, without a
+# The products dK alpha, with a column for each parameter. The rows that follow the locations contain noise only and no
 # field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
   locations <- seq_len(nrow(data$u))
@@ -192,7 +193,7 @@ noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
 
-# Generalised least squares, as an ordinary projection of whitened columns.
+# Generalised least squares, computed as an ordinary projection of whitened columns.
 factor_results <- function(factor, data, reml, profile) {
   rows <- length(data$y)
   p <- ncol(data$x)
@@ -211,14 +212,14 @@ factor_results <- function(factor, data, reml, profile) {
   )
 }
 
-# The results without the rows that follow the locations, for predictions.
+# The results for predictions, without the rows that follow the locations.
 results_at_locations <- function(results, n) {
   results$alpha <- results$alpha[seq_len(n)]
   results$z <- results$z[seq_len(n), , drop = FALSE]
   results
 }
 
-# -2 log-likelihood from its parts. REML follows Harville (1974): error contrasts of unit length.
+# -2 log-likelihood, computed from its parts. REML follows Harville (1974): the error contrasts have unit length.
 likelihood_results <- function(n, p, logdet, quadratic, beta, root, alpha, z, logdet_xx, reml, profile) {
   degrees <- n - if (reml) p else 0
   scale <- if (profile) max(quadratic / degrees, .Machine$double.xmin) else 1

@@ -1,24 +1,24 @@
-# Families define the distribution of observations y given the linear predictor eta. A family is a row of a table.
+# A family defines the distribution of observations y given the linear predictor eta. Each family is a row of a table.
 #
-# A row, family_row(), has the log density of an observation as a formula of keops_kernel() in y, eta, w (its prior
-# weight) and the parameters of the family. Derivatives come from the formula. A single call of a compiled formula, a
-# map over rows, computes the density and the derivatives for all observations.
+# A row, the result of family_row(), has the log density of an observation as a formula of keops_kernel() in y, eta, w
+# (the prior weight of the observation) and the parameters of the family. Derivatives are computed from the formula. A
+# single call of a compiled formula computes the density and the derivatives for all observations.
 #
 # formula   the log density, one string or one for each link. A formula without w is multiplied by w
-# constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
-#           parameters, that returns a vector of values, or a matrix with the values in the first column and the
-#           derivatives wrt parameters in the others. phi is a named vector, or, where parameters have predictors, a
-#           list of numbers and of vectors as long as y
-# expected  where the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
+# constant  terms that do not depend on eta and that R computes more exactly, or that only R can compute: a function of
+#           y, w and the parameters phi. It returns a vector of values, or a matrix with the values in the first column
+#           and the derivatives with respect to parameters in the other columns. phi is a named vector or, if parameters
+#           have predictors, a list of numbers and of vectors as long as y
+# expected  if the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
 #           expectation of minus the second derivative, or (d mean / d eta)^2 / variance
-# links     the links, the default first
+# links     the names of the links, beginning with the default
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the starting value and the lower and upper limits of the search
-# response  the kind of response that y must be: a name of the functions in lik_family_response.R
+# response  the kind of response that y must be: a name in response_domains (lik_family_response.R)
 # of_classes  for ordered responses, a function of the number of classes that returns the row
 # limits    the limits at which y is censored
-# noise     for normal observations with mean eta, a function of phi and w: their variance
-# discrete  whether y has whole numbers (for binomial responses: of successes)
+# noise     for normal observations with mean eta, a function of phi and w that returns their variance
+# discrete  whether y is a whole number (for binomial responses: whether the number of successes is)
 #
 # The row also has functions of an observation given eta:
 #   mean(eta, phi, link)      the mean, which increases in eta. Default: the inverse link
@@ -36,11 +36,11 @@ family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL,
 in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.
-#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative; bend, the
-#               derivative of the weight; and the expected weight where the log density is not concave
-#   dispersion  the derivatives of value, slope and weight wrt each parameter
-#   fallback    the terms and the dispersion with the expected weight as the weight; the terms are followed by minus the
-#               second derivative
+#   terms       value, the log density; slope, its derivative with respect to eta; weight, minus the second derivative;
+#               bend, the derivative of the weight; and, if the log density is not concave, the expected weight
+#   dispersion  the derivatives of value, slope and weight with respect to each parameter
+#   fallback    the terms and the dispersion with the expected weight in place of the weight; minus the second
+#               derivative follows the terms
 #   one_mode    whether the log density is concave, so that the process has one mode
 density_of <- function(row, link) {
   pick <- function(formula) if (is.null(names(formula))) formula else as.list(formula)[[link]]
@@ -85,7 +85,8 @@ gradient_text <- function(formula, variable) {
 
 columns_text <- function(formulas) Reduce(function(a, b) code_text("Concat(", a, ", ", b, ")"), formulas)
 
-# The values of a formula of a density: a row for each observation, a column for each entry of the formula.
+# The values of a formula of a density: a matrix with a row for each observation and a column for each entry of the
+# formula.
 density_columns <- function(formula, y, w, eta, phi) {
   n <- length(eta)
   values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))
@@ -97,7 +98,7 @@ density_columns <- function(formula, y, w, eta, phi) {
   matrix(map(values), n)
 }
 
-# The value and the derivatives of the log density at eta; `constant` is a result of density_constant(). If the log
+# The value and the derivatives of the log density at eta. `constant` is a result of density_constant(). If the log
 # density is not concave, the result also has the `expected` weights or, with `fallback`, minus the second derivatives
 # as `curvature`.
 density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi), fallback = FALSE) {

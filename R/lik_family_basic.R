@@ -1,8 +1,7 @@
 # Families with constructors or objects in R: binomial, Poisson, negative binomial, gamma, Student.
 
-# The formula is the difference of the log density from its maximum, as a function of the difference between the
-# logarithms of the mean and of the count, so that cancellation is small for large counts. `constant` is the log density
-# at the maximum.
+# The formula is the log density minus its maximum, as a function of the difference between the logarithms of the mean
+# and of the count, so that cancellation is small for large counts. `constant` is the log density at the maximum.
 poisson_row <- family_row(
   formula = "IfElse(-y, -Exp(eta), Let(r, eta - Log(Max2(y, 1)), -y * (Expm1(r) - r)))",
   constant = function(y, w, phi) w * stats::dpois(y, y, log = TRUE),
@@ -13,8 +12,8 @@ poisson_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::ppois(q, exp(eta))
 )
 
-# The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m; a power
-# series is used if m is small.
+# The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m. For small m
+# the formula is a power series.
 log_event <- function(log_rate) {
   sprintf("Let(v, %s, IfElse(v + 1.4, Log(-Expm1(-Exp(Clamp(v, -2, 50)))), v + Let(m, Exp(Min2(v, 0)), q, Square(m),
             -m / 2 + q * (1 / 24 - q * (1 / 2880 - q * (1 / 181440 - q * (1 / 9676800 - q / 479001600)))))))", log_rate)
@@ -51,7 +50,8 @@ binomial_row <- local({
   )
 })
 
-# The upper limit of theta: with an overdispersion mu / theta of a millionth, counts have a Poisson distribution.
+# The limits of theta. At the upper limit the overdispersion mu / theta is a millionth: counts have a Poisson
+# distribution.
 size_limits <- function(y, spread) c(1, 1e-4, 1e6 * max(1, mean(y)))
 
 negative_binomial_row <- family_row(
@@ -106,7 +106,7 @@ gaussian_row <- family_row(
 student_row <- family_row(
   formula = "LgammaDiff(df / 2, 0.5) - Log(pi * df) / 2 - Log(scale) + Log(w) / 2 -
              (df + 1) / 2 * Log1p(w / df * Square((y - eta) / scale))",
-  # the expected weight, which does not depend on eta
+  # the expectation of minus the second derivative, which does not depend on eta
   expected = "w * (df + 1) / (df + 3) / Square(scale)",
   parameters = list(df = function(y, spread) c(4, 1, 1e3), scale = scale_limits), links = "identity",
   variance = function(mu, w, phi) {

@@ -1,8 +1,7 @@
-# Families of responses within limits: proportions, ordered classes, and normal variables censored at limits.
+# Families of responses with limits: proportions, ordered classes, and normal variables censored at limits.
 
 # Proportions between 0 and 1: y has the beta distribution with parameters a = precision mu and b = precision (1 - mu).
-# The weight is the expectation, (d mu / d eta)^2 precision^2 (psi'(a) + psi'(b)), where psi'(a) = psi'(1 + a) + 1 /
-# a^2.
+# The expected weight is (d mu / d eta)^2 precision^2 (psi'(a) + psi'(b)), where psi'(a) = psi'(1 + a) + 1 / a^2.
 beta_row <- family_row(
   formula = "Let(p, Sigmoid(eta), q, Sigmoid(-eta), a, precision * p, b, precision * q,
                  Lgamma(precision) - Lgamma(1 + a) - Lgamma(1 + b) + 2 * Log(precision) - Softplus(eta) -
@@ -35,15 +34,15 @@ ordered_row <- function(count = 2) {
   lets <- sprintf("Let(upper, %s, lower, %s, gap, %s + %s + %s, ", sum_of("%d <= y"), sum_of("%d <= y - 1"),
                   sum_of("y == %d"), first, last)
   cuts <- function(phi) cumsum(c(0, phi))
-  # the probabilities of classes above 1, 2, ..., one column each
+  # the probabilities of classes above 1, 2, ..., with a column for each of these classes
   above <- function(eta, phi, link) {
     vapply(cuts(phi), function(cut) inverse_link(eta - cut, link), numeric(length(eta)))
   }
   moment <- function(eta, phi, link, steps) drop(1 + matrix(above(eta, phi, link), length(eta)) %*% steps)
   mean <- function(eta, phi, link) moment(eta, phi, link, rep(1, count - 1))
   family_row(
-    # F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)) for the logistic function; for normal e, the arguments are chosen so
-    # that the larger one is negative, where the distribution function has small relative errors
+    # the logistic distribution function F has F(a) - F(b) = F(a) F(-b) (1 - exp(b - a)); for normal e, the arguments
+    # are chosen such that the larger argument is negative, where the distribution function has small relative errors
     formula = c(
       logit = code_text(lets, "Mask(Not", last, ", -Softplus(eta - upper)) + Mask(Not", first,
                         ", -Softplus(lower - eta)) + Mask(Not(", first, " + ", last, "), Log(-Expm1(-gap))))"),
@@ -69,7 +68,7 @@ ordered_row <- function(count = 2) {
 }
 
 # A normal variable with mean eta and standard deviation sigma. A value below `left` is observed as `left`, and a value
-# above `right` as `right`. Means and distribution functions are those of the variable before censoring.
+# above `right` as `right`. Means and distribution functions refer to the variable before censoring.
 tobit_row <- function(left = -Inf, right = Inf) {
   check_limits(left, right)
   inside <- "-Square((y - eta) / sigma) / 2 - Log(sigma)"

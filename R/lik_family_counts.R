@@ -1,11 +1,11 @@
-# Families of counts that are not in lik_family_basic.R, and numbers of successes with overdispersion.
+# Families of counts that are not in lik_family_basic.R, and a family of numbers of successes with overdispersion.
 
-# The variance of the counts y divided by their mean, at least 1.05; a Poisson distribution has the value 1.
+# The variance of the counts y divided by their mean, at least 1.05. For a Poisson distribution, this ratio is 1.
 dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
 
-# The logarithm of Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, a probability, as a formula of y, of
-# the size s and of its logarithm: for large y and s by Stirling's formula, so that cancellation is small. The only
-# power of a size in the formula is its inverse, because other powers would overflow in derivatives.
+# The logarithm of the probability Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, as a formula of y, of
+# the size s and of the logarithm of s. For large y and s, Stirling's formula keeps cancellation small. The only power
+# of a size in the formula is its inverse, because other powers would overflow in derivatives.
 log_largest <- function(y, size, log_size) {
   # lgamma(v + 1) minus Stirling's formula, for v of at least 100
   error <- function(v) {
@@ -21,8 +21,8 @@ log_largest <- function(y, size, log_size) {
   )
 }
 
-# The variance is proportional to the mean: NB1 of Hardin and Hilbe. The size is mu / alpha. The weight is
-# (d mean / d eta)^2 / variance.
+# The distribution NB1 of Hardin and Hilbe, whose variance is proportional to its mean. The size is mu / alpha. The
+# expected weight is replaced by (d mean / d eta)^2 / variance.
 negative_binomial_1_row <- family_row(
   formula = code_text(
     "Let(x, Log(alpha), size, Exp(eta - x), e, Log(Max2(y, 1e-300)) - eta + x, ", log_largest("y", "size", "eta - x"),
@@ -38,8 +38,8 @@ negative_binomial_1_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::pnbinom(q, exp(eta) / phi[["alpha"]], 1 / (1 + phi[["alpha"]]))
 )
 
-# Consul's distribution: with rate = mu (1 - delta), the probability of y is rate m^(y - 1) exp(-m) / y! for
-# m = rate + delta y; the variance is mu / (1 - delta)^2. The weight is (d mean / d eta)^2 / variance.
+# Consul's distribution: with rate = mu (1 - delta), the probability of y is rate m^(y - 1) exp(-m) / y! for m = rate +
+# delta y; the variance is mu / (1 - delta)^2. The expected weight is replaced by (d mean / d eta)^2 / variance.
 generalised_poisson_row <- family_row(
   formula = "Let(rate, Exp(eta + Log1p(-delta)), m, rate + delta * y, r, Log(m) - Log(Max2(y, 1)),
                  IfElse(-y, -rate, eta + Log1p(-delta) - Log(m) - y * (Expm1(r) - r)))",
@@ -48,8 +48,8 @@ generalised_poisson_row <- family_row(
   parameters = list(delta = in_unit_interval(function(y, spread) c(1 - 1 / sqrt(dispersion_of(y)), 1e-6, 0.999))),
   links = "log", response = "count", discrete = TRUE,
   variance = function(mu, w, phi) mu / (1 - phi[["delta"]])^2 / w,
-  # the total number of descendants of a Poisson number of ancestors, where each member has a Poisson number of children
-  # with mean delta
+  # the total number of members of a branching process: a Poisson number of ancestors and all their descendants, where
+  # each member has a Poisson number of children with mean delta
   draw = function(eta, w, phi, link) {
     total <- born <- stats::rpois(length(eta), exp(eta) * (1 - phi[["delta"]]))
     while (any(born > 0)) total <- total + (born <- stats::rpois(length(eta), phi[["delta"]] * born))
@@ -58,7 +58,7 @@ generalised_poisson_row <- family_row(
 )
 
 # The number of successes among w trials whose probability of success has a beta distribution with the given precision.
-# y is the proportion of successes. The weight is (d mean / d eta)^2 / variance.
+# y is the proportion of successes. The expected weight is replaced by (d mean / d eta)^2 / variance.
 beta_binomial_row <- family_row(
   formula = code_text(
     "Let(p, Log(precision), g, p - Softplus(-eta), h, p - Softplus(eta), a, Exp(g), b, Exp(h), c, w * y, d, w * (1 - y),
@@ -76,9 +76,9 @@ beta_binomial_row <- family_row(
   }
 )
 
-# Counts without zeros: the distribution `row` given that y is positive. log_rate is a formula of the logarithm of minus
-# the logarithm of the probability of zero, log_zero(mu, phi) the logarithm of the probability of zero; upper(q, mu,
-# phi) is the probability of more than q, quantile() the inverse function, second(mu, phi) the second moment.
+# Counts without zeros: the distribution `row` given that y is positive. Let p0 be the probability of zero of `row`.
+# log_rate is a formula of log(-log(p0)), and log_zero(mu, phi) is log(p0). For `row`, upper(q, mu, phi) is the
+# probability of more than q, quantile() the inverse function of upper(), and second(mu, phi) the second moment.
 truncated_row <- function(row, log_rate, log_zero, upper, quantile, second) {
   positive <- function(mu, phi) -expm1(log_zero(mu, phi))
   mean <- function(eta, phi, link) ifelse(eta < -35, 1, exp(eta) / positive(exp(eta), phi))
@@ -107,7 +107,7 @@ truncated_poisson_row <- truncated_row(
   second = function(mu, phi) mu + mu^2
 )
 
-# a formula without underflow for a mean near 0
+# a formula without underflow if the mean is near 0
 log_rate_of_size <- "Let(x, eta - Log(theta), Log(theta) + IfElse(x + 40, Log(Softplus(Max2(x, -40))), x))"
 
 truncated_nb_row <- truncated_row(

@@ -1,4 +1,4 @@
-# Functions of families that follow from the row: links, means, distribution functions and deviances.
+# Functions of a family that are computed from its row: links, means, distribution functions and deviances.
 
 inverse_link <- function(eta, link) {
   switch(link, identity = eta, log = exp(eta), logit = stats::plogis(eta), probit = stats::pnorm(eta),
@@ -12,8 +12,8 @@ link_of <- function(y, link) {
          cloglog = log(-log1p(-share)), cauchit = stats::qcauchy(share))
 }
 
-# The linear predictor at which an increasing function mean(eta, phi, link) is mu, by bisection; infinite for mu beyond
-# the range of means.
+# Solves mean(eta, phi, link) = mu for the linear predictor eta by bisection; the mean increases in eta. The result is
+# infinite for mu beyond the range of means.
 predictor_of_mean <- function(mu, mean, phi, link = NULL) {
   low <- rep_len(-750, length(mu))
   high <- -low
@@ -26,9 +26,9 @@ predictor_of_mean <- function(mu, mean, phi, link = NULL) {
   ifelse(low > 749, Inf, ifelse(high < -749, -Inf, high))
 }
 
-# Distribution functions of counts, or of numbers of successes, by sums of the probabilities of 0, 1, ..., for some
-# observations at a time. The result is 0 more than 10 standard deviations below the mean, and 1 more than 40 standard
-# deviations above the mean.
+# Distribution functions of counts, or of numbers of successes. They are sums of the probabilities of 0, 1, ...,
+# computed for some observations at a time. The result is 0 more than 10 standard deviations below the mean, and 1 more
+# than 40 standard deviations above the mean.
 summed_cdf <- function(density) {
   force(density)
   function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)
@@ -54,8 +54,8 @@ sum_probabilities <- function(density, q, eta, w, phi, link, batch = 64) {
   pmin(total, 1)
 }
 
-# Twice the difference of the log density from its maximum over eta, which is found by golden-section search around the
-# linear predictor whose mean is mu.
+# Twice the difference of the log density from its maximum over eta. A golden-section search finds the maximum around
+# the linear predictor whose mean is mu.
 searched_deviance <- function(density) {
   force(density)
   function(y, mu, w, phi) search_deviance(density, y, mu, w, phi)
@@ -85,7 +85,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   2 * (highest - at_mean)
 }
 
-# A replacement for a function that was not passed to likelihood(): it stops when it is called.
+# A replacement for a function that the user did not pass to likelihood(): it stops when it is called.
 lacking_function <- function(name) {
   force(name)
   function(...) {

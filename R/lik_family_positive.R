@@ -1,7 +1,7 @@
 # Families of positive numbers, and of times that may be censored.
 
-# The exponential dispersion model whose variance is mu^3 / shape. The weight is the expectation of minus the second
-# derivative.
+# The inverse Gaussian distribution, whose variance is mu^3 / shape. The expected weight is the expectation of minus the
+# second derivative.
 inverse_gaussian_row <- family_row(
   formula = "(Log(w * shape) - w * shape * Square(Expm1(Log(y) - eta)) / y) / 2",
   expected = "w * shape * Exp(-eta)",
@@ -10,7 +10,7 @@ inverse_gaussian_row <- family_row(
   links = "log", response = "positive",
   variance = function(mu, w, phi) mu^3 / (w * phi[["shape"]]),
   deviance = function(y, mu, w, phi) w * (y - mu)^2 / (mu^2 * y),
-  # the method of Michael, Schucany and Haas (1976)
+  # draws by the method of Michael, Schucany and Haas (1976)
   draw = function(eta, w, phi, link) {
     mu <- exp(eta)
     r <- mu * stats::rchisq(length(mu), 1) / (2 * w * phi[["shape"]])
@@ -26,8 +26,8 @@ inverse_gaussian_row <- family_row(
   }
 )
 
-# The logarithm of y is normal with standard deviation sigma; its mean is eta - sigma^2 / 2, so that exp(eta) is the
-# mean of y.
+# The logarithm of y is normal with standard deviation sigma and mean eta - sigma^2 / 2, so that exp(eta) is the mean of
+# y.
 lognormal_row <- family_row(
   formula = "-Square((Log(y) - eta) / sigma + sigma / 2) / 2 - Log(sigma)",
   constant = function(y, w, phi) -w * (log(y) + log(2 * pi) / 2),

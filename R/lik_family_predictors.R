@@ -1,13 +1,13 @@
 # Linear predictors of the parameters of a family: phi = inverse_link(Z gamma), with a value for each observation.
 #
 # `family$predictors` has an entry for each parameter with a predictor: its `column` (data_predictors.R), the numbers
-# `dims` of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of Z turn
-# are orthogonal with mean square 1 at the observations, and the search estimates their coefficients. A row of
-# `family$parameters` is then such a coefficient, and `of` is the parameter of the density to which the coefficient
-# belongs.
+# `dims` of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of the
+# product Z turn are orthogonal with mean square 1 at the observations, and the search estimates their coefficients.
+# Such a coefficient is then a row of `family$parameters`, and `of` is the name of the parameter of the density to which
+# the coefficient belongs.
 
-# The link of a parameter, the logarithm or the logit between the limits of the parameter, with the inverse link and, as
-# a function of phi, the derivative `slope` of the inverse link.
+# The link of a parameter: the logarithm, or the logit of the position between the limits of the parameter. The list
+# also has the inverse link and its derivative `slope`, a function of phi.
 parameter_link <- function(family, name) {
   range <- attr(family$density$parameters[[name]], "range")
   if (is.null(range)) return(list(name = "log", link = log, inverse = exp, slope = identity))
@@ -15,12 +15,12 @@ parameter_link <- function(family, name) {
   width <- diff(range)
   share <- function(phi) (phi - low) / width
   list(name = "logit", link = function(phi) stats::qlogis(share(phi)),
-       # bounds z, so that no parameter is exactly at a limit
+       # z is bounded, so that no parameter is exactly at a limit
        inverse = function(z) low + width * stats::plogis(pmin(pmax(z, -36), 36)),
        slope = function(phi) width * share(phi) * (1 - share(phi)))
 }
 
-# The parameters of the density, from the parameters of the search: a named vector, or, with predictors, a list of
+# Converts the parameters of the search to the parameters of the density: a named vector or, with predictors, a list of
 # vectors with a value for each of the points u.
 family_phi <- function(family, values, u) {
   parameters <- family$parameters
@@ -33,7 +33,7 @@ family_phi <- function(family, values, u) {
   })
 }
 
-# The fit with the parameters of its family evaluated at the points u.
+# The fit in which the parameters of its family are evaluated at the points u.
 with_phi_of <- function(object, u) {
   family <- object$family
   if (is.null(family$predictors)) return(object)
@@ -43,10 +43,11 @@ with_phi_of <- function(object, u) {
 
 predictor_basis <- function(predictor, u) u[, predictor$dims, drop = FALSE] %*% predictor$turn
 
-# The parameters of a family at some rows.
+# The parameters of a family at some of the observations.
 some_phi <- function(phi, rows) if (is.list(phi)) lapply(phi, function(x) if (length(x) > 1) x[rows] else x) else phi
 
-# Converts coefficients of the orthogonal columns to coefficients of the columns of Z; with `inverse`, the reverse.
+# Converts coefficients of the orthogonal columns to coefficients of the columns of Z or, with `inverse`, in the reverse
+# direction.
 reported_parameters <- function(family, values, inverse = FALSE) {
   for (name in names(family$predictors)) {
     rows <- family$parameters$of == name
@@ -56,8 +57,8 @@ reported_parameters <- function(family, values, inverse = FALSE) {
   stats::setNames(values, family$parameters$name)
 }
 
-# Converts sums over the observations of derivatives with respect to phi, one column for each parameter, to derivatives
-# with respect to the parameters of the search.
+# Converts sums over the observations to derivatives with respect to the parameters of the search. `slopes` contains the
+# derivatives with respect to phi, with a column for each parameter.
 sum_by_parameter <- function(slopes, phi, data) {
   family <- data$family
   if (is.null(family$predictors)) return(colSums(slopes))
@@ -69,8 +70,8 @@ sum_by_parameter <- function(slopes, phi, data) {
   }))
 }
 
-# Twice the information on the coefficients of parameter k for a fixed process, where slopes(phi) are the derivatives of
-# the log density of each observation wrt the parameter. The information is at least 1 in each direction.
+# Twice the information on the coefficients of parameter k for a fixed process. slopes(phi) returns the derivatives of
+# the log density of each observation with respect to the parameter. The information is at least 1 in each direction.
 predictor_information <- function(predictor, link, k, phi, slopes, u, step = 1e-3) {
   z <- link$link(phi[[k]])
   along <- function(z) {

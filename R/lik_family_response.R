@@ -25,8 +25,8 @@ family_response <- function(family, y, weights, rows, call) {
   list(y = y, weights = weights, censored = censored)
 }
 
-# For each kind of response: the allowed numbers, the rule in words, and starting values for the linear predictor, from
-# the response after it is moved away from the ends of its range.
+# For each kind of response: `contains`, which tests for allowed numbers; the rule in words; and `start`, which computes
+# starting values for the linear predictor, after the response is moved away from the ends of its range.
 response_domains <- list(
   real = list(contains = is.finite, start = identity),
   count = list(contains = function(y) y >= 0 & y == round(y), rule = "Counts must be whole numbers, at least 0.",
@@ -43,7 +43,7 @@ response_domains <- list(
   ordered = list(start = function(y) stats::qlogis((rank(y) - 0.5) / length(y)))
 )
 
-# For a response (time, status), as of survival::Surv() with right censoring: TRUE if a time is censored.
+# TRUE for censored times, in a response (time, status) like the result of survival::Surv() with right censoring.
 censored_times <- function(y, stop_response) {
   type <- attr(y, "type") %||% "right"
   if (type != "right" || !all(y[, 2] %in% c(0, 1, NA))) {
@@ -54,7 +54,7 @@ censored_times <- function(y, stop_response) {
   as.vector(y[, 2]) == 0
 }
 
-# The number of the class, among the observed classes.
+# The number of the class of each observation, among the observed classes.
 ordered_response <- function(y, stop_response) {
   if (!is.factor(y) && !(is.numeric(y) && NCOL(y) == 1 && all(y == round(y), na.rm = TRUE))) {
     stop_response("The response of {.code {name}} must be an ordered factor, or whole numbers, not

@@ -23,7 +23,7 @@ tweedie_row <- family_row(
     parts <- tweedie_parts(eta, w, phi)
     rate <- pmin(rep_len(parts$rate, length(eta)), 1e12)
     shape <- rep_len(parts$shape, length(eta))
-    # if the sum has many terms, only every n-th term is computed, because the terms change slowly
+    # if the sum has many terms, only every n-th term (n = stride) is computed, because the terms change slowly
     first <- stats::qpois(1e-17, rate)
     last <- stats::qpois(1e-17, rate, lower.tail = FALSE)
     stride <- pmax(1, (last - first) %/% 200)
@@ -41,7 +41,7 @@ tweedie_row <- family_row(
   }
 )
 
-# The rate of the Poisson variable, the shape of the gamma variables, and their scale.
+# The rate of the Poisson variable, and the shape and the scale of the gamma variables.
 tweedie_parts <- function(eta, w, phi) {
   p <- phi[["power"]]
   dispersion <- phi[["dispersion"]] / w
@@ -50,8 +50,8 @@ tweedie_parts <- function(eta, w, phi) {
 }
 
 # The terms of the log density that do not depend on eta, and their derivatives with respect to dispersion / by and the
-# power: the logarithm of a sum over the number j of gamma variables (Dunn and Smyth 2005). Only the terms around the
-# largest term are computed, at j = y^(2 - p) / (2 - p) / dispersion.
+# power. They contain the logarithm of a sum over the number j of gamma variables (Dunn and Smyth 2005). Only the terms
+# around the largest term, at j = y^(2 - p) / (2 - p) / dispersion, are computed.
 tweedie_constant <- function(y, dispersion, p, by) {
   n <- length(y)
   dispersion <- rep_len(dispersion, n)

@@ -1,12 +1,13 @@
-# Families with additional zeros, which have an additional parameter: the probability `zi` of an additional zero, or the
-# probability `zero` of a zero in addition to a distribution of positive numbers.
+# Families with additional zeros. They have an additional parameter: `zi`, the probability of a zero in addition to the
+# zeros of a count distribution, or `zero`, the probability of a zero in addition to a distribution of positive numbers.
 
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 
-# The row of the table of families for `row` with zeros of probability phi[[name]]; `at_zero` is the formula of the log
-# density at zero.
+# The row of the table of families that adds zeros of probability phi[[name]] to `row`. `at_zero` is the formula of the
+# log density at zero.
 with_zeros <- function(row, name, at_zero, response, expected = NULL) {
-  # weights multiply the log density; at y = 0 the other branch is evaluated at y = 1, where its derivatives are finite
+  # weights multiply the log density; at y = 0 the formula for y > 0 is evaluated at y = 1, where its derivatives are
+  # finite
   other <- replace_names(row$formula, c(y = "(y + (y == 0))", w = "1"))
   mean <- function(eta, phi, link) (1 - phi[[name]]) * (row$mean %||% function(eta, phi, link) exp(eta))(eta, phi, link)
   family_row(
@@ -30,11 +31,12 @@ with_zeros <- function(row, name, at_zero, response, expected = NULL) {
 
 hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
 
-# The log probability of zero is log(zi + (1 - zi) exp(-m)) for the rate m; `log_rate` is the formula of log(m). With
-# the information I of `row` and the score s at y = 0, the expectation of minus the second derivative is (1 - zi) I - zi
-# (1 - zi) s^2 P(0 in row) / P(0).
+# The log probability of zero is log(zi + (1 - zi) exp(-m)) for the rate m; `log_rate` is the formula of log(m). Let I
+# be the information of `row`, and s its score at y = 0. The expectation of minus the second derivative is (1 - zi) I -
+# zi (1 - zi) s^2 P0 / P, where P0 is the probability of zero of `row`, and P the probability of zero with the
+# additional zeros.
 zero_inflated_row <- function(row, log_rate, information, score) {
-  # beyond exp(200) the probability is 0, and powers of the rate would overflow in derivatives
+  # if the log rate exceeds 200, the probability is 0, and powers of the rate would overflow in derivatives
   odds <- sprintf("Log1p(-zi) - Log(zi) - Exp(Min2(%s, 200))", log_rate)
   with_zeros(row, "zi", sprintf("Log(zi) + Softplus(%s)", odds), "count",
              sprintf("(1 - zi) * %s - zi * Square(%s) * Sigmoid(%s)", information, score, odds))
@@ -45,7 +47,7 @@ hurdle_nb_row <- hurdle_row(truncated_nb_row, "count")
 delta_gamma_row <- hurdle_row(gamma_row, "nonnegative")
 delta_lognormal_row <- hurdle_row(lognormal_row, "nonnegative")
 
-# for rates above exp(50), the probability of zero is 0, so the terms with scores vanish
+# if the log rate exceeds 50, the probability of zero is 0, so the terms with scores vanish
 zero_inflated_poisson_row <- zero_inflated_row(poisson_row, "eta", "Exp(eta)", "Exp(Min2(eta, 50))")
 zero_inflated_nb_row <- zero_inflated_row(
   negative_binomial_row, log_rate_of_size, "theta * Sigmoid(eta - Log(theta))", "theta * Sigmoid(eta - Log(theta))"

@@ -1,4 +1,4 @@
-# The information on parameters at the end of a search, and its inverse.
+# The information on the parameters at the end of a search, and the inverse of this information.
 
 # The covariance matrix of the estimated parameters of the covariance, on the scale of the search.
 covariance_vcov <- function(object) {
@@ -15,7 +15,7 @@ covariance_vcov <- function(object) {
 # The maximum number of observations for which differences of the gradient take at most some seconds.
 differences_limit <- 2000
 
-# TRUE if differences of the gradient take at most some seconds, and are free of Monte Carlo errors.
+# TRUE if differences of the gradient take at most some seconds and have no Monte Carlo error.
 has_fast_gradients <- function(object) {
   if (!is.null(object$blocks)) return(FALSE)
   n <- length(object$data$y)
@@ -23,8 +23,8 @@ has_fast_gradients <- function(object) {
   n <= differences_limit / 2 && !likelihood_for(object$data, object$model, object$how)$costly
 }
 
-# The observed information, by differences of the gradient; NA next to parameters with singular matrices, where a search
-# without noise may end.
+# The observed information, computed by differences of the gradient. Entries are NA if the covariance matrix is singular
+# at neighbouring parameters, as may happen at the end of a search without noise.
 observed_information <- function(object, free, step = 1e-3) {
   hessian <- gradient_differences(object, free, free, step)
   (hessian + t(hessian)) / 2
@@ -49,8 +49,8 @@ gradient_differences <- function(object, free, along, step = 1e-3) {
 }
 
 # The inverse of the information on all parameters. If this matrix is singular, only the parameters that the data
-# determine are included; if the matrix is still singular, only the `needed` parameters. Omitted parameters and
-# `bounded` parameters have NA: the errors of the other parameters are conditional on the values of the omitted
+# determine are included; if the matrix is still singular, only the `needed` parameters are included. Omitted and
+# `bounded` parameters have NA. The errors of all other parameters are conditional on the values of the omitted
 # parameters.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
                                 bounded = rep(FALSE, nrow(information))) {
@@ -60,7 +60,7 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   determined <- needed | determined_parameters(information, needed | bounded)
   for (kept in list(which(determined), which(needed))) {
     block <- information[kept, kept, drop = FALSE]
-    # some libraries decompose a matrix with NaN without an error
+    # some linear-algebra libraries decompose a matrix with NaN without an error
     root <- if (all(is.finite(block))) chol_or_null(block)
     if (is.null(root)) next
     inverse[kept, kept] <- chol2inv(root)
@@ -69,10 +69,10 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   inverse
 }
 
-# A direction in the logarithms of parameters is not determined if its information is below `least`, so that its
-# standard error is above 30. For example, a field whose variance is nearly zero has no information on its range, and
-# variance and range are not determined separately along a ridge. A parameter is determined unless it contributes to
-# such a direction.
+# Combinations of the logarithms of parameters along which the information is below `least` are not determined, because
+# the standard error is above 30. For example, a field whose variance is nearly zero has no information on its range,
+# and along a ridge of the likelihood variance and range are not determined separately. A parameter that contributes to
+# such a combination is not determined.
 determined_parameters <- function(information, needed, least = 1e-3) {
   determined <- !needed & diag(information) > least & is.finite(rowSums(information))
   block <- information[determined, determined, drop = FALSE]
@@ -93,8 +93,8 @@ warn_no_errors <- function(v) {
 }
 
 # The average information: half the sum of the observed and the expected second derivatives of -2 log-likelihood
-# (Gilmour et al. 1995), from the columns dK alpha. If the scale is profiled out, the parts of these columns orthogonal
-# to the scale are used.
+# (Gilmour et al. 1995), computed from the columns dK alpha. If the scale is profiled out, only the parts of these
+# columns that are orthogonal to the scale are used.
 average_information <- function(derivatives, state, solve, profile, degrees) {
   solved <- solve(derivatives)
   across <- crossprod(state$z, derivatives)
