@@ -4,9 +4,9 @@
 # With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A with
 #   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2.
 # The first term follows from the squares of the entries of X. For the second term, orthonormal columns Q approximate
-# the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly, and
-# random signs z, projected on the complement of Q, estimate the remaining part of the trace. Q and z are chosen at the
-# first parameters and kept for all other parameters. The gradient is the derivative of this estimate.
+# the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly,
+# and random signs z, projected on the complement of Q, estimate the remaining part of the trace. Q and z are chosen at
+# the first parameters and kept for all other parameters. The gradient is the derivative of this estimate.
 
 # The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
 # environment of coefficient_probes(), or NULL if no determinant is needed.
