@@ -65,7 +65,7 @@ warn_cache <- function(reasons, used) {
 #'
 #' On a GPU, a formula is compiled when it runs for the first time, which takes a fraction of a second. The compiled
 #' kernel is kept on disk for other sessions. If the CUDA toolkit is found when kernops is installed, the installation
-#' compiles the kernels of common formulas. These precompiled kernels are part of the package and require neither the
+#' compiles the kernels of common formulas. These kernels are part of the package and require neither the
 #' cache nor the toolkit.
 #'
 #' The cache is the folder `tools::R_user_dir("kernops", "cache")`, or the folder given by the option

@@ -85,10 +85,10 @@
 #'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about this
 #'     direction, and the ranges of these axes are s and t times the longest range (Deutsch and Journel 1998, section
 #'     II.3);
-#'     * `time`, `speed`: the number of the coordinate that is time, and the number of units of space that equal one
-#'     unit of time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about
+#'   * `time`, `speed`: the number of the coordinate that is time, and the number of units of space that equal one unit
+#'     of time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about
 #'     space and time;
-#'     * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees. The great-circle distance
+#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees. The great-circle distance
 #'     is the length of the chord through the Earth, in km, for which all these covariances are valid. Default:
 #'     `"great_circle"` for the spatial objects of [gp()] whose reference system has longitude and latitude, otherwise
 #'     `"euclidean"`;

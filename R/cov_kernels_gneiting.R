@@ -18,7 +18,7 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 
 #' A covariance of space and time that is not separable
 #'
-#' The covariance of Gneiting (2002) with Matern's covariance in space: the range in space grows with the distance in
+#' The covariance of Gneiting (2002) with a Matern covariance in space: the range in space grows with the distance in
 #' time, as for a field that is transported or spreads.
 #'
 #' @param nu smoothness in space, a number above 0 and at most 50.

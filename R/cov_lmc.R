@@ -45,15 +45,15 @@
 #'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` refer to these parameters.
 #'   * `fitted()` and `residuals()` are matrices with a column for each variable; `sigma()` has a number for each
 #'     variable.
-#'     * [predict()][predict.gp] returns a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`.
-#'     With `cov = "variables"` the result also contains the covariances of the errors of each pair of variables at the
-#'     same point, in columns such as `cov.zinc.lead`; `cov = TRUE` adds the joint covariance matrix of all predictions,
+#'   * [predict()][predict.gp] returns a column for each variable, or columns such as `zinc.fit` and `zinc.se.fit`. With
+#'     `cov = "variables"` the result also contains the covariances of the errors of each pair of variables at the same
+#'     point, in columns such as `cov.zinc.lead`; `cov = TRUE` gives the joint covariance matrix of all predictions,
 #'     ordered by variable and then by point. With `nmax` and `maxdist`, the nearest observations of each variable are
 #'     used. The prediction of a variable without observations within `maxdist` is `NA`, because its trend is unknown at
 #'     that point, except if `known$beta` gives the trend. The other variables are predicted from their observations,
 #'     whereas gstat returns `NA` for all variables.
 #'   * [simulate()][simulate.gp] has columns such as `zinc.sim1`.
-#'     * [gp_cv()] leaves out one value of one variable, and keeps the values of other variables at the same point; with
+#'   * [gp_cv()] leaves out one value of one variable, and keeps the values of other variables at the same point; with
 #'     `folds`, all values of a row are left out together. The result has a column `variable`.
 #'   * `plot()` draws the variograms and cross-variograms.
 #'

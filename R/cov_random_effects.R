@@ -16,9 +16,8 @@
 #'
 #'   With several variables, `zinc ~ 1 | g` is an effect on the variable zinc alone, see [lmc()].
 #'
-#'     The levels are the levels of a factor, or the distinct values of a variable: numbers, strings, dates, times.
-#'   `a:b` has a level for each combination of levels. Levels of new data are matched by value: see
-#'   [predict()][predict.gp].
+#'   The levels are the levels of a factor, or the distinct values of a variable: numbers, strings, dates, times. `a:b`
+#'   has a level for each combination of levels. Levels of new data are matched by value: see [predict()][predict.gp].
 #' @param variance,fixed as in [covariance_functions]; `variance` of several coefficients is a vector, with the
 #'   intercept first.
 #' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to estimate it. For three or more
@@ -33,7 +32,7 @@
 #'   plus half the logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 |
 #'   g)` is the generalised linear mixed model.
 #'
-#'     The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`.
+#'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`.
 #'   The effect of a level without observations has mean 0, and its variance is added to the variance of the field.
 #'   Random effects are available with these methods: `"exact"`; `"vecchia"` and `"vif"`, which approximate the field
 #'   but not the effects (for `"vif"`, at most 2000 effects and coefficients of smooths); and `"iterative"` (not for

@@ -23,23 +23,23 @@
 #'   The smooths are
 #'   * `s()` with one variable or several, and all bases: `"tp"`, `"ts"`, `"cr"`, `"cc"`, `"ps"`, `"bs"`, `"ad"`
 #'     (adaptive), `"ds"`, `"gp"`, `"sos"`, `"mrf"` (of the levels of a factor) and others;
-#'     * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1`
-#'     is the variance of the margin x;
+#'   * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1` is
+#'     the variance of the margin x;
 #'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. The coefficients are independent from
 #'     level to level, and new levels have mean 0 and the variance of the model;
-#'     * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g, which add up to zero over the levels and are
+#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g, which add up to zero over the levels and are
 #'     used in addition to `s(x)`. Predictions for new levels are `NA`. Predictions are also `NA` for new levels of a
 #'     factor `by` and for regions that are not on the map;
 #'   * `s(g, bs = "re")` of a factor, which is the random effect `(1 | g)`, and `s(g, x, bs = "re")`, which is
 #'     `(0 + x | g)`, see [random_effect()].
 #'
-#'     Smooths have the names that mgcv gives them, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among
-#'   the arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, so that the
-#'   whole smooth may vanish; `mgcv::gam(select = TRUE)` does this for all smooths.
+#'   Smooths have the names that mgcv gives them, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the
+#'   arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, so that the whole
+#'   smooth may vanish; `mgcv::gam(select = TRUE)` does this for all smooths.
 #'
-#'     As in mgcv, a smooth adds up to zero over the observations, except if `by` is a numeric variable. The basis
-#'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
-#'   has a smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has no smooth for its first
+#'   As in mgcv, a smooth adds up to zero over the observations, except if `by` is a numeric variable. The basis depends
+#'   on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)` has a
+#'   smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has no smooth for its first
 #'   level. Functions without a penalty that the trend already contains are omitted: in `s(x) + s(z) + te(x, z)`,
 #'   straight lines in x belong to `s(x)`. The data can hardly distinguish a smooth of a coordinate from a field with a
 #'   long range.
@@ -48,7 +48,7 @@
 #'   smooths in `newdata`, and with its argument `terms` it predicts parts of the model. `summary()` shows the effective
 #'   degrees of freedom of each smooth, including its columns in the trend. Smooths are available with the same methods
 #'   as [random_effect()].
-#'     With more than 2,000 observations, kernops evaluates the functions of `"tp"` smooths with [keops_kernel()], which
+#'   With more than 2,000 observations, kernops evaluates the functions of `"tp"` smooths with [keops_kernel()], which
 #'   uses all threads; mgcv uses one. The functions of kernops and mgcv agree to rounding.
 #' @aliases Predict.matrix.kernops_plate smooth.construct.kernops_plate.smooth.spec
 #' @return A covariance, for [gp()].

@@ -19,8 +19,8 @@
 #'   is 0 at the first time of the observations, so that the intercept of the trend is the level at this time; the
 #'   covariance between the effects t and s units after the first time is v min(t, s).
 #'
-#'     The time need not be one of the coordinates. Predictions at other times, including times after the last time of
-#'   the observations, are forecasts with standard errors. Forecasts by `ar1()` return to the trend; forecasts by
+#'   The time need not be one of the coordinates. Predictions at other times, including times after the last time of the
+#'   observations, are forecasts with standard errors. Forecasts by `ar1()` return to the trend; forecasts by
 #'   `random_walk()` stay at the last level, with a variance that grows by v for each unit of time. With `method =
 #'   "vecchia"`, only the field is approximated, and the effects have a coefficient for each time. `ranef()` returns the
 #'   predicted effects of all times, see [ranef.gp()].

@@ -289,7 +289,7 @@
 #' Warnings have the class
 #'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if the search ended
 #'     where covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
-#'     * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; the
+#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; the
 #'     standard errors of all other parameters are conditional on the value at the bound;
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.

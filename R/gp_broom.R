@@ -28,7 +28,7 @@
 #'     with `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes
 #'     when the number of neighbours is doubled, see [gp_control()]: `change.logLik`, `change.estimate`,
 #'     `change.prediction` and `change.se`.
-#'     * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted` (the
+#'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted` (the
 #'     field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`, the
 #'     columns are the columns of `newdata`, `.fitted` and `.se.fit`; for an object of sf, stars, terra or sp, the
 #'     result has the class of this object.

@@ -54,17 +54,17 @@
 #' is called fair if the differences are at most five times these limits, otherwise poor.
 #'
 #' @return A list of class `gp_certificate`:
-#'     * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
+#'   * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
 #'     `high` of the exact log-likelihood;
 #'   * `predictions`, a data frame with a row for each site: the coordinates and, if there are several, the `variable`;
 #'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and its
 #'     largest `error`; and `se.low` and `se.high`, the limits of the exact standard error. With a `transform`,
 #'     predictions are on the transformed scale;
 #'   * `verdict`, `"exact"`, `"good"`, `"fair"` or `"poor"`;
-#'     * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, the number of
+#'   * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, the number of
 #'     steps of conjugate gradients.
 #'
-#'     `tidy()` has a row for each of the log-likelihood, predictions and standard errors, with the limits `low` and
+#'   `tidy()` has a row for each of the log-likelihood, predictions and standard errors, with the limits `low` and
 #'   `high` of the approximate value minus the exact value. For predictions, these limits are in exact standard errors;
 #'   for standard errors, they are relative to the exact standard errors. `glance()` has one row: `verdict`, the limits
 #'   `exact.low` and `exact.high` of the exact log-likelihood, `prediction.rms` and `prediction.largest` (differences of

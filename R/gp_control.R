@@ -70,10 +70,10 @@
 #' Each fit with `method = "vecchia"` is compared with a fit with twice as many neighbours. `print()` shows the verdict,
 #' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. The following
 #' changes are computed:
-#'     * of the log-likelihood at the same parameters; if there are more than 10,000 observations, from 10,000 of them;
+#'   * of the log-likelihood at the same parameters; if there are more than 10,000 observations, from 10,000 of them;
 #'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
 #'     positive parameter counts as a tenth of the parameter);
-#'     * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. Both
+#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. Both
 #'     changes are root mean squares and include the change of the estimates. Half of the sites are between observations
 #'     that are next to each other.
 #'

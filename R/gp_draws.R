@@ -22,7 +22,7 @@
 #'   and other parameters without a natural bound require a prior: otherwise the posterior may be improper. Without a
 #'   prior, angles, ratios, powers and the smoothness `nu` (between 0.1 and 20) are uniform on the scale of the search.
 #'
-#'     Draws are obtained by importance sampling. First, n proposals are drawn from a multivariate t distribution with 5
+#'   Draws are obtained by importance sampling. First, n proposals are drawn from a multivariate t distribution with 5
 #'   degrees of freedom around the mode (and around the other optima that `summary()` of the fit lists), scaled by the
 #'   second derivatives at the mode. Then n further proposals are drawn from a multivariate t distribution with the
 #'   weighted mean and covariance matrix of the first n proposals. The importance weights are for the mixture of all
@@ -30,12 +30,12 @@
 #'   the neighbours of the fit are used. The effective sample size of the weights is printed. If it is less than n / 2,
 #'   a warning of class `kernops_low_ess` reports that the draws represent the posterior poorly.
 #'
-#'     `predict()` averages over the draws. The mean is the average of the means given the parameters. The variance is
-#'   the mean of the variances plus the variance of the means (law of total variance); the joint covariances of `cov =
-#'   TRUE` are computed in the same way. Limits of intervals, quantiles and probabilities refer to the mixture of the
-#'   normal distributions given the parameters. `simulate()` uses the parameters of a different draw for each
-#'   simulation. Predictions for each draw take the time of a factorisation of the covariance matrix, or of the
-#'   predictions by `"vecchia"`.
+#'   `predict()` averages over the draws. The mean is the average of the means given the parameters. The variance is the
+#'   mean of the variances plus the variance of the means (law of total variance); the joint covariances of `cov = TRUE`
+#'   are computed in the same way. Limits of intervals, quantiles and probabilities refer to the mixture of the normal
+#'   distributions given the parameters. `simulate()` uses the parameters of a different draw for each simulation.
+#'   Predictions for each draw take the time of a factorisation of the covariance matrix, or of the predictions by
+#'   `"vecchia"`.
 #'
 #' For a fit with a [family][gp_families], the posterior density is the Laplace approximation of the likelihood
 #' (Vecchia-Laplace for `method = "vecchia"`) times the prior density. The coefficients of the trend have a uniform

@@ -21,11 +21,11 @@
 #'   With a thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by `method =
 #'   "vecchia"` is drawn by a sparse factor, a million cells are feasible.
 #'
-#'     The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters
-#'   are the estimates of the fit, and their uncertainty is ignored.
+#'   The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters are
+#'   the estimates of the fit, and their uncertainty is ignored.
 #'
 #' @return A data frame with a row for each threshold and region: `above`, `region` (the name or number of the column of
-#'     `areas`, if `areas` is a matrix), the expected area `fit`, `se.fit`, and the limits `lwr` and `upr` of the
+#'   `areas`, if `areas` is a matrix), the expected area `fit`, `se.fit`, and the limits `lwr` and `upr` of the
 #'   interval. The results for a region that contains a row with missing values are `NA`.
 #' @section Errors: class `kernops_input_error` for invalid arguments, polygons, and fits of several variables;
 #'   `kernops_dim_error` if the number of `areas` is wrong.

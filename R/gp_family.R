@@ -101,13 +101,13 @@
 #'
 #' @section Methods of the fits:
 #' The methods of [gp_methods] apply, with these differences.
-#'     * `coef()`, `vcov()`, `confint()` and `summary()` list the parameters of the family after the covariance
+#'   * `coef()`, `vcov()`, `confint()` and `summary()` list the parameters of the family after the covariance
 #'     parameters.
 #'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"` or
 #'     `"quantile"` residuals, given the fitted process. Quantile residuals are the standard normal quantiles of the
 #'     distribution function of the family at the observation, randomised for discrete responses (Dunn and Smyth 1996)
 #'     by the `seed` of [gp_control()].
-#'     * `predict(type = "response")`, the default, returns the mean of the response, the average over the latent normal
+#'   * `predict(type = "response")`, the default, returns the mean of the response, the average over the latent normal
 #'     distribution, with its standard error; `type = "link"` returns the linear predictor. `interval = "confidence"` is
 #'     the transformed interval of the linear predictor; `"prediction"` is the interval of a new observation. With
 #'     `"prediction"`, the quantiles `probs` and the probabilities `above` refer to a new observation; otherwise they
@@ -116,7 +116,7 @@
 #'   * [simulate()][simulate.gp] draws new responses of the observations and returns a data frame, as
 #'     [stats::simulate()] does. With `newdata`, it draws the linear predictor at new points; with `type = "response"`,
 #'     the inverse link of the linear predictor; and with `noise = TRUE`, new observations.
-#'     * `family()` returns the link functions, the variance and the deviance, as a family of [glm()].
+#'   * `family()` returns the link functions, the variance and the deviance, as a family of [glm()].
 #'   * [gp_cv()] predicts each observation from all others, by the cavity distribution of the Laplace approximation.
 #'
 #' @section Errors: class `kernops_input_error` for a response that does not fit the family, such as negative counts,

@@ -14,11 +14,11 @@
 #'   * `hatvalues()` are the derivatives of the fitted values with respect to their observations, \eqn{1 - D_{ii}
 #'     P_{ii}}. The sum of these leverages is the effective number of parameters of field and trend. The leverage of an
 #'     observation without noise is 1.
-#'     * `rstandard()` returns the residuals divided by their standard errors. These ratios are also the standardised
+#'   * `rstandard()` returns the residuals divided by their standard errors. These ratios are also the standardised
 #'     errors of leave-one-out predictions: \eqn{(P y)_i / \sqrt{P_{ii}}}{(P y)_i / sqrt(P_ii)}. For a fit with a
 #'     [family][gp_families], the results are deviance residuals divided by the square root of one minus the leverage,
 #'     as for [glm()].
-#'     * `cooks.distance()` returns the squared change of the trend coefficients when an observation is omitted, in the
+#'   * `cooks.distance()` returns the squared change of the trend coefficients when an observation is omitted, in the
 #'     norm of the inverse of their covariance matrix, divided by the number of coefficients. The result is `NA` if no
 #'     coefficients are estimated.
 #'

@@ -31,21 +31,21 @@
 #'   distinguish, such as a smooth of a coordinate and a field along the same coordinate. The data determine the sum of
 #'   the two terms, but the errors of the two terms have a correlation below -0.9.
 #'
-#'     With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
+#'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
 #'   likelihood and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and
 #'   effects; random effects and smooths (for the methods `"vecchia"` and `"vif"`; other methods count this time as time
 #'   of the field); the trend; and the rest, which consists of starting values and the steps of the search. The table
 #'   shows which change would make the fit faster: fewer neighbours, a smaller basis, or a start from given parameters.
 #'
-#'     With `method = "profile"`, a limit of `confint()` is the value at which twice the profile log-likelihood,
-#'   maximised over all other parameters, is below its maximum by the quantile of the chi-squared distribution with one
-#'   degree of freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes
-#'   about six searches from nearby values. If the profile stays above this level up to a bound of the search, the limit
-#'   is 0 or infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. Intervals of the
-#'   trend require ML. Given covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic.
-#'   If the profile finds a log-likelihood above the log-likelihood of the fit, a warning of class
-#'   `kernops_not_converged` reports this.
+#'   With `method = "profile"`, a limit of `confint()` is the value at which twice the profile log-likelihood, maximised
+#'   over all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
+#'   freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes about six
+#'   searches from nearby values. If the profile stays above this level up to a bound of the search, the limit is 0 or
+#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. Intervals of the trend
+#'   require ML. Given covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If
+#'   the profile finds a log-likelihood above the log-likelihood of the fit, a warning of class `kernops_not_converged`
+#'   reports this.
 #'
 #'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the

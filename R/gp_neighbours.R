@@ -37,7 +37,7 @@
 #'
 #' @return A list of class `gp_neighbours`:
 #'   * `order`, the n rows of `coords` in their new order: an integer vector;
-#'     * `neighbours`, an integer matrix, min(m, n - 1) x n: column i has the positions in `order` of the neighbours of
+#'   * `neighbours`, an integer matrix, min(m, n - 1) x n: column i has the positions in `order` of the neighbours of
 #'     point `order[i]`, the nearest first. If a point has fewer than m neighbours, the rest of its column is `NA`. The
 #'     rows of these neighbours in `coords` are `order[neighbours[, i]]`;
 #'   * `m` and `ordering`.

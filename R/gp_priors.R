@@ -17,8 +17,8 @@
 #'   precedence. Parameters that are not estimated have no prior, and parameters without a prior have a uniform density
 #'   on the scale of the search (the logarithm, except for angles). Different parameters are independent.
 #'
-#'     `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite
-#'   range and a variance of 0 (Simpson et al. 2017). Together, the two priors are the joint prior of the range and the
+#'   `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite range
+#'   and a variance of 0 (Simpson et al. 2017). Together, the two priors are the joint prior of the range and the
 #'   marginal standard deviation of a Matern field by Fuglstad et al. (2019). In d dimensions, the density of a range r
 #'   is \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}. The
 #'   range is the range as defined in this package or any multiple of it; d is the number of the coordinates of the
@@ -26,12 +26,12 @@
 #'   deviation, has an exponential distribution with the rate \eqn{-\log(p) / upper}.
 #'
 #' @section The mode:
-#'     With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of
-#'   the search: the density of the logarithms of ranges and variances, with the Jacobian. This mode is the same if
-#'   standard deviations instead of variances are the parameters. With a prior, the default of `estimate` is `"REML"`,
-#'   in which the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()`
-#'   refer to the likelihood alone, at the mode. `vcov()` and `confint()` come from the second derivatives of the log
-#'   posterior density. `confint(method = "profile")` and `anova()`, which compare likelihoods, are errors.
+#'   With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of the
+#'   search: the density of the logarithms of ranges and variances, with the Jacobian. This mode is the same if standard
+#'   deviations instead of variances are the parameters. With a prior, the default of `estimate` is `"REML"`, in which
+#'   the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()` refer to the
+#'   likelihood alone, at the mode. `vcov()` and `confint()` come from the second derivatives of the log posterior
+#'   density. `confint(method = "profile")` and `anova()`, which compare likelihoods, are errors.
 #'
 #' @return An object of class `kernops_prior`.
 #' @section Errors: class `kernops_input_error` for invalid arguments; in [gp()], for names that do not match an

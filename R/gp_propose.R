@@ -24,24 +24,24 @@
 #'
 #' @details With the mean m(x) and the standard deviation s(x) of the field at x, and the standard normal density
 #'   \eqn{\phi} and distribution function \eqn{\Phi}, the criteria are:
-#'     * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and
-#'     Welch 1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both criteria have the same maximum. The search
-#'     always maximises the logarithm, whose value and gradient are exact even where the improvement underflows to zero;
+#'   * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and Welch
+#'     1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both criteria have the same maximum. The search always
+#'     maximises the logarithm, whose value and gradient are exact even where the improvement underflows to zero;
 #'   * `"ucb"`, the confidence bound -(m - `sds` s) (Srinivas et al. 2012);
-#'     * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x. The
+#'   * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x. The
 #'     decrease is the mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the
 #'     field given the data (Sacks et al. 1989, as a criterion for one point);
 #'   * `"contour"`, the expected improvement of the knowledge of a contour, \eqn{E \max(0, e^2 - (y - threshold)^2)}
 #'     with e = `sds` s(x) and y from the distribution of the field at x (Ranjan, Bingham and Michailidis 2008).
 #'
-#'     To maximise the function, the criteria use -m and -`best`. The uncertainty of the trend is part of s(x). With a
+#'   To maximise the function, the criteria use -m and -`best`. The uncertainty of the trend is part of s(x). With a
 #'   transformation, all values are on the transformed scale.
 #'
-#'     Gradients with respect to the point are exact: the derivatives of the covariance are symbolic, and the
-#'   derivatives of the trend are central differences of sixth order. Searches are quasi-Newton steps in the box
-#'   (`"L-BFGS-B"` of [stats::optim()]).
+#'   Gradients with respect to the point are exact: the derivatives of the covariance are symbolic, and the derivatives
+#'   of the trend are central differences of sixth order. Searches are quasi-Newton steps in the box (`"L-BFGS-B"` of
+#'   [stats::optim()]).
 #'
-#'     The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
+#'   The points of a batch are proposed one after the other by the kriging believer (Ginsbourger, Le Riche and Carraro
 #'   2010): before the next point is proposed, each proposed point is treated as observed, with the predicted mean as
 #'   its value. The factor of the covariance matrix grows by a row for each point.
 #'

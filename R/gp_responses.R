@@ -26,7 +26,7 @@
 #'   name of an assay, whose rows are the responses; all other variables are columns of `colData` and spatial
 #'   coordinates.
 #'
-#'     Values may be missing. For a response with missing values, the ordering and the neighbours are computed from the
+#'   Values may be missing. For a response with missing values, the ordering and the neighbours are computed from the
 #'   rows with values alone: the fit equals the fit of [gp()] to these rows. A response that is constant or has too few
 #'   values has a row of `NA` in the result, and a message of class `kernops_no_fit` lists such responses.
 #'
@@ -40,7 +40,7 @@
 #'   in the given coordinates, which are scaled by typical ranges if there are several ranges. Unlike the neighbours of
 #'   a single fit, they do not depend on the estimated ranges.
 #'
-#'     With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
+#'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
 #'   nugget and variances; each response has a separate scale. The common parameters maximise the sum of the
 #'   log-likelihoods. With `"common"` there is no test, and all values are stored in memory as doubles.
 #'
@@ -72,11 +72,11 @@
 #'   matrices with a column for each response. `summary()` contains the number of responses with an adjusted p-value
 #'   below 0.05 and quantiles of the parameters. `fit[i]` is the fit of the responses `i`.
 #'
-#'     `predict()` returns a matrix with a row for each new point and a column for each response or, with `se.fit =
-#'   TRUE`, a list of two such matrices, `fit` and `se.fit`. For an object of sf, stars, terra or sp, it returns an
-#'   object of the same class, with an attribute or layer for each response; the names of standard errors end in
-#'   `.se.fit`. Predictions are conditioned on the nearest observations of the response, like the predictions of a
-#'   single fit with `joint = FALSE`.
+#'   `predict()` returns a matrix with a row for each new point and a column for each response or, with `se.fit = TRUE`,
+#'   a list of two such matrices, `fit` and `se.fit`. For an object of sf, stars, terra or sp, it returns an object of
+#'   the same class, with an attribute or layer for each response; the names of standard errors end in `.se.fit`.
+#'   Predictions are conditioned on the nearest observations of the response, like the predictions of a single fit with
+#'   `joint = FALSE`.
 #'
 #' @references
 #' Davies, R. B. (1977) Hypothesis testing when a nuisance parameter is present only under the alternative. *Biometrika*

@@ -22,7 +22,7 @@
 #'   `update()` of the result, without arguments, searches from all starting values. Formulas with random effects or
 #'   smooths are fitted from the usual starting values.
 #'
-#'     With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
+#'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
 #'   observations add k rows to the factor: the time is proportional to k n^2 for n observations, instead of n^3. This
 #'   update of the factor requires the CPU and one response without `group`, effects, priors and merged locations;
 #'   otherwise the factor is computed again.

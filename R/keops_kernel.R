@@ -57,7 +57,7 @@
 #'   use `precision = "float64"`.
 #'
 #' @return A function of class `keops_kernel`, `op(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu"))`:
-#'     * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
+#'   * `input` is a list with a value for each variable, named in any order, or unnamed in the order of `args`. Points
 #'     are n x size matrices (also data frames of numbers and, for size 1, vectors), parameters are vectors. A parameter
 #'     that the formula reads as a matrix, as in `MatVecMult(A, x)`, may be given as a matrix of this shape: with `c("A
 #'     = Pm(6)", "x = Vi(2)")`, `A` is 3 x 2, and the result is `A %*% x` for each x, for any `inner_dim`. A matrix of
@@ -65,12 +65,12 @@
 #'     a matrix are in row-major order, as in `c(t(A))`; the same holds for points and results that represent matrices.
 #'     Integers and logicals are converted to doubles. Any input may be a [gpu_matrix()]; the computation then runs on
 #'     the GPU.
-#'     * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices,
-#'     vectors and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B
-#'     array. The result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2.
-#'     Dimensions of size 1, or missing dimensions, are recycled, each separately: n x size x B1 and m x size x 1 x B2
-#'     give batches B1 x B2. A gradient has the shape of its variable: the gradient of a variable used for several
-#'     batches is the sum over these batches.
+#'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
+#'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
+#'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
+#'     of size 1, or missing dimensions, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches
+#'     B1 x B2. A gradient has the shape of its variable: the gradient of a variable used for several batches is the sum
+#'     over these batches.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
 #'   * Without batches the result is a matrix with one row for each point; positions are integers. Row names are kept.

@@ -10,7 +10,7 @@
 #'
 #' @return `softmax()`: an array like `x`, of doubles. `logsumexp()`: as for [axis_reduce()].
 #'
-#'     If all values of a slice are `-Inf`, the log-sum-exp is `-Inf` and the softmax `NaN`; if a value is `Inf`, the
+#'   If all values of a slice are `-Inf`, the log-sum-exp is `-Inf` and the softmax `NaN`; if a value is `Inf`, the
 #'   log-sum-exp is `Inf` and the softmax `NaN`. With `NA` or `NaN` in a slice, all results of the slice are `NA` or
 #'   `NaN`. With `na.rm = TRUE`, `softmax()` keeps the missing values, and all other results are computed without them.
 #'
