@@ -71,7 +71,7 @@
 #   usable_backend           the backend of a fit, or the CPU if the GPU of the fit is missing
 #   threads                  the number of threads
 #   shown                    a short text of a value
-#   similar_name             the name that a mistyped one resembles
+#   similar_name             the known name that a mistyped name resembles
 #   readable_text            text that can be printed in every locale
 #   code_text                paste0() that keeps numbers exact
 #   vector_text              numbers as a vector of a formula

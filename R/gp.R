@@ -155,12 +155,12 @@
 #' distance ordering. The first 1024 points of each cell come first, in a common maximum-minimum distance ordering; all
 #' other points follow by their distance from earlier points of their cell, the largest first. Neighbours are found
 #' among the points of the cell, the points near its box, and the points that come first in the common ordering. These
-#' points contain the nearest earlier points, except at the edges of gaps. The likelihood, its gradient and its
+#' points contain the nearest earlier points, except near gaps in the data. The likelihood, its gradient and its
 #' information are sums over cells in a fixed order, and do not depend on `memory`. With package future.apply,
 #' neighbours, likelihoods and predictions are distributed over the processes of `future::plan()`; without a plan, over
 #' the daemons of `mirai::daemons()`. The processes may run on this machine or on other machines that can read the work
-#' directory; for example, one process for each GPU. Each process keeps its cells, the results have the same digits for
-#' any number of processes, and the cells of a process that dies are computed again. The search first maximises the
+#' directory; for example, one process for each GPU. Each process keeps its cells. Results have the same digits for any
+#' number of processes, and the cells of a process that dies are computed again. The search first maximises the
 #' likelihood of some 12,000 observations, then the likelihood of an eighth of the cells. Distances are scaled by the
 #' given parameters or, if several ranges or an anisotropy are estimated, by estimates from 20,000 rows; neighbours are
 #' not computed again after the search.
@@ -306,8 +306,8 @@
 #' 40,000), the iterative method first searches a subset of 4000 (up to 40,000) observations and then a fifth of all
 #' observations. If parameter values are given, the search starts from these values. The search ends with Newton steps
 #' that use the average information (Gilmour et al. 1995). It stops when a step would increase the log-likelihood by
-#' less than 1e-8; for more than `subset` observations by less than 1e-5, and for the other methods by less than `gain`
-#' of [gp_control()]. `summary()` lists other local optima within two units of log-likelihood.
+#' less than a limit. For the exact method the limit is 1e-8, or 1e-5 for more than `subset` observations; for all other
+#' methods it is `gain` of [gp_control()]. `summary()` lists other local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A saved fit does not contain the factor of the covariance matrix of the exact method. This factor is computed again

@@ -22,9 +22,9 @@
 #
 # The row also has functions of an observation given eta:
 #   mean(eta, phi, link)      the mean, which increases in eta. Default: the inverse link
-#   variance(mu, w, phi)
-#   draw(eta, w, phi, link)
-#   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
+#   variance(mu, w, phi)      the variance of an observation with mean mu
+#   draw(eta, w, phi, link)   a new observation for each eta
+#   cdf(q, eta, w, phi, link)  the probability of values up to q. Default: for discrete y the sum of probabilities
 #   deviance(y, mu, w, phi)   twice the maximum of the log density minus its value. Default: by a search for the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
                        constant = NULL, expected = NULL, mean = NULL, response = "real", discrete = FALSE,

@@ -50,8 +50,8 @@ gradient_differences <- function(object, free, along, step = 1e-3) {
 
 # The inverse of the information on all parameters. If this matrix is singular, only the parameters that the data
 # determine are included; if the matrix is still singular, only the `needed` parameters are included. Omitted and
-# `bounded` parameters have NA. The errors of all other parameters are conditional on the values of the omitted
-# parameters.
+# `bounded` parameters are NA in the result. The errors of all other parameters are conditional on the values of the
+# omitted parameters.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
                                 bounded = rep(FALSE, nrow(information))) {
   n <- nrow(information)
