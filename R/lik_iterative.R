@@ -2,15 +2,16 @@
 # random probes at once.
 #
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, and stochastic Lanczos quadrature
-# computes the log-determinant from these solves (solve_lanczos.R); search_state() describes the state with search =
-# TRUE. The same probes are used for all parameters, so that the objective of a search is smooth.
+# computes the log-determinant from these solves (solve_lanczos.R); With search = TRUE, evaluate() returns a state
+# without a value, see search_state(). The probes are drawn once and used at all values of theta, so that the objective
+# of a search is smooth.
 iterative_likelihood <- function(data, model, how) {
   trend <- trend_basis(data)
   operators <- function(how) iterative_operators(data, model, how, trend)
   parts <- operators(how)
   probes <- search_probes(how$control, length(data$y), once(function() deflation_basis(trend$q, data$u)))
   precondition <- preconditioner_maker(how$control, data, model)
-  latest <- NULL  # the fit uses the parameters that a search compares last
+  latest <- NULL  # kept, because the fit requests the state that a search computed last
   equations_at <- function(theta) {
     system <- iterative_system(parts$product, data, model, theta, parts$points)
     list(system = system, precond = precondition(system, theta))
@@ -45,8 +46,8 @@ iterative_likelihood <- function(data, model, how) {
   }, costly = TRUE, subset_sizes = subset_sizes, sufficient_precision = sufficient_precision)
 }
 
-# Operators for products with the covariance matrix and its derivatives, in the precision of `how`, and the data of
-# these operators.
+# A list with the operators that multiply by the covariance matrix and by its derivatives, in the precision of `how`,
+# and the data that these operators read.
 iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(
@@ -68,7 +69,8 @@ precision_for <- function(data, model, theta, precision) {
   "float64"
 }
 
-# The state with a value, which is estimated with `count` probes; `derivatives()` returns the state of a search.
+# A state that has a value: the log-determinant in the value is estimated with `count` probes. derivatives() returns the
+# state of search_state(), which supplies the gradient and the information.
 valued_state <- function(equations, parts, profile, count, derivatives) {
   how <- parts$how
   trend <- parts$trend
@@ -90,16 +92,17 @@ valued_state <- function(equations, parts, profile, count, derivatives) {
               residual = max(fit$residual[data_columns]), iterations = fit$iterations)), how$control$cg_tol))
 }
 
-# The number of observations of subsets. The dense likelihood of a subset takes far less time than an iterative
-# likelihood of eight times as many observations.
+# The number of observations in a subset on which a preliminary search computes the dense likelihood. The dense
+# likelihood of the subset takes far less time than an iterative likelihood of eight times as many observations.
 dense_size <- function(n, how) {
   on_cpu <- dense_device(1e4, dense_settings(how)$backend) < 0
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
 }
 
-# The state of a search, without a value. Random signs, which are the probes of least variance, estimate traces. The
-# part of a trace in a space of smooth vectors is computed exactly, because random signs vary most for smooth vectors,
-# and these dominate the derivatives along a ridge of the likelihood with long ranges.
+# The state for a search: it has a gradient, but no value. Traces are estimated with vectors of random signs, the probes
+# of least variance. A trace is the sum of two parts. The part in a space of smooth vectors is computed exactly, and
+# random signs estimate the rest. Smooth vectors contribute most to the variance of the estimate, and they dominate the
+# derivatives along a ridge of the likelihood where ranges are long.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data
@@ -130,22 +133,24 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
   )
 }
 
-# The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K by -sum_ij e_ij^2
-# (K^-1)_ii (K^-1)_jj / 2 on average, an effect similar to a larger nugget. `trace` is the trace of K^-1.
+# The change of the log-likelihood that rounding of the covariances causes. Independent errors e_ij of the entries
+# change log det K by -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2 on average, an effect similar to a larger nugget. `trace`
+# is the trace of K^-1.
 rounding_loss <- function(variance, trace, precision) {
   (2^-c(float32 = 23, float64 = 52)[[precision]] * variance * trace)^2 / 2
 }
 
-# An estimate of rounding_loss() before any system is solved, because 1 / (K^-1)_ii is the variance of an observation
-# given all others.
+# An estimate of rounding_loss() before any system is solved. The trace of K^-1 follows from conditional variances,
+# because 1 / (K^-1)_ii is the variance of observation i given all other observations.
 expected_rounding <- function(data, model, theta, precision) {
   given_others <- conditional_variances(data, model, theta)
   inverse <- mean(1 / (given_others$field + given_others$noise))
   rounding_loss(mean(given_others$prior), length(data$y) * inverse, precision)
 }
 
-# For a sample of observations: the variances of the field, of the field given the nearest other observations, and of
-# the noise. `field_sites` are the observations with the columns that the covariance of the field reads.
+# Three variances for each observation in a sample: the variance of the field, the variance of the field given the `m`
+# nearest other observations, and the variance of the noise. `field_sites` has a row for each observation, with the
+# columns that the covariance of the field reads.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
   some <- spaced_rows(n, sample)
@@ -158,9 +163,9 @@ conditional_variances <- function(data, model, theta, sample = 200, m = 30, fiel
        noise = noise[some])
 }
 
-# X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to the norm of each
-# right-hand side: without this decomposition, a northing of 5.6e6 or a large mean would end the iterations too early
-# for the varying part of the response.
+# Decomposes the trend, X = Q R with orthonormal columns of Q, and the response, y = Q along + rest. Conjugate gradients
+# stop relative to the norm of each right-hand side: without this decomposition, a northing of 5.6e6 or a large mean
+# would end the iterations too early for the varying part of the response.
 trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))
@@ -171,7 +176,7 @@ trend_basis <- function(data) {
        level = response$beta)
 }
 
-# Generalised least squares from K^-1 (rest, Q).
+# Generalised least squares from `solved`, the solutions K^-1 rest and K^-1 Q.
 iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   p <- ncol(trend$q)
   alpha <- solved[, 1]
@@ -194,7 +199,8 @@ iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   likelihood_results(length(alpha), p, logdet, quad, beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
-# sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the other terms of exact_gradient().
+# Returns sum_ij W_ij dK_ij for each parameter, with W = left right'. A sum of this form gives the traces of K^-1 dK and
+# the other terms of exact_gradient().
 iterative_gradient <- function(left, right, theta, parts, space) {
   ones <- rep(1, nrow(parts$data$u))
   input <- list(theta = theta, x = parts$points, y = parts$points, w = left, e = right, eta = ones)

@@ -1,7 +1,8 @@
 # Random vectors that estimate traces in the gradient of the iterative likelihood.
 
 # The probes of a search: their number, the relative residual of their systems, and the vectors, which are drawn once
-# for all parameters. `basis()` are smooth columns for which traces are exact.
+# for all parameters. basis() returns smooth columns; the part of a trace in the space of these columns is computed
+# exactly.
 search_probes <- function(control, n, basis) {
   count <- control$probes
   tol <- search_residual(control, n)
@@ -13,7 +14,7 @@ search_probes <- function(control, n, basis) {
       count <<- number
       vectors <<- NULL
     },
-    # reduces the residuals to a tenth, unless they are already small enough
+    # divides the tolerance of the residuals by 10; FALSE if the tolerance is already small enough
     sharpen = function() {
       if (tol <= max(control$cg_tol, 1e-5)) return(FALSE)
       tol <<- max(tol / 10, control$cg_tol)
@@ -22,7 +23,7 @@ search_probes <- function(control, n, basis) {
   )
 }
 
-# The gradient from the solutions for the basis and for the probes.
+# The gradient, computed from the solutions of the systems whose right-hand sides are the basis and the probes.
 probed_gradient <- function(results, solved_basis, solved_probes, probes, theta, parts, space) {
   reml <- parts$how$reml
   random <- space$axpby(0, solved_probes, 1 / ncol(probes$signs), space$copy(solved_probes))
@@ -43,9 +44,9 @@ probe_noise <- function(solved, probes, theta, parts) {
   stats::cov(t(matrix(traces, length(theta)))) / count
 }
 
-# Orthonormal columns that span the trend, which comes first, and polynomials of the coordinates. Compared with linear
-# polynomials, quadratic polynomials reduce the variance due to the probes by a factor of 17, and cubic polynomials by a
-# factor of 70, for the derivative along a ridge in three dimensions.
+# Orthonormal columns that span the trend and polynomials of the coordinates; the columns of the trend come first.
+# Compared with linear polynomials, quadratic polynomials reduce the variance due to the probes by a factor of 17, and
+# cubic polynomials by a factor of 70, for the derivative along a ridge in three dimensions.
 deflation_basis <- function(q, u) {
   u <- u - rep(colMeans(u), each = nrow(u))
   u <- u / rep(pmax(apply(abs(u), 2, max), .Machine$double.xmin), each = nrow(u))
@@ -57,15 +58,17 @@ deflation_basis <- function(q, u) {
   cbind(q, qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE])
 }
 
-# Random signs minus their projection on the basis, on the host and as a block of a space; and the basis.
+# A list of `signs`, random signs minus their projection on the basis, on the host; `block`, a copy of the signs as a
+# block of `space`, which may be on the device; and the `basis`.
 deflated_probes <- function(count, seed, basis, space) {
   signs <- with_seed(seed, random_signs(nrow(basis), count))
   signs <- signs - basis %*% crossprod(basis, signs)
   list(signs = signs, block = space$copy(signs), basis = basis)
 }
 
-# The tolerance of the solutions for probes. The residuals change the gradient in proportion to the number of
-# observations, whereas the curvature along a ridge does not increase with this number.
+# The tolerance of the systems whose right-hand sides are probes, in a search. The residuals of these systems change the
+# gradient in proportion to the number of observations, whereas the curvature of the likelihood along a ridge does not
+# increase with the number of observations.
 search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }

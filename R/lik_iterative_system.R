@@ -1,15 +1,16 @@
 # Linear systems with the covariance matrix of the observations, and their preconditioners.
 
-# The solution; NULL if the matrix is singular or has entries that are not finite.
+# The solution of a system; NULL if the matrix is singular or has entries that are not finite.
 solve_or_fail <- function(equations, b, tol, check) {
   tryCatch(solve_system(equations$system, b, equations$precond, tol, check = check),
            kernops_input_error = function(e) NULL)
 }
 
-# For loose tolerances, a sample of the rows is sufficient to estimate a residual.
+# The number of rows in which the residual is computed. For tolerances of 1e-3 or more, a sample of the rows is
+# sufficient to estimate the residual.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
-# Joins the columns of `numbers`, which are on the host, and the columns of `block` to one block of a space.
+# Joins the columns of the matrix `numbers`, which is on the host, and the columns of `block` to one block of `space`.
 beside <- function(space, numbers, block) {
   if (is.null(block)) return(space$copy(numbers))
   p <- ncol(numbers)
@@ -23,8 +24,9 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
   kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
-# Returns a function (system, theta) -> preconditioner. The first theta determines the type: probes are drawn for one
-# type, and a search must compare likelihoods with the same probes.
+# Returns a function (system, theta) -> preconditioner. The first theta determines the type of preconditioner for all
+# later calls, because a search must compare likelihoods with the same probes, and the distribution of probes depends on
+# the type.
 preconditioner_maker <- function(control, data, model) {
   type <- if (control$precond != "auto") control$precond else if (!is.null(control$rank)) "pivoted_cholesky"
   graph_of <- remembered_graph()
@@ -41,8 +43,8 @@ preconditioner_maker <- function(control, data, model) {
 }
 
 # The default rank. The number of iterations grows as the square root of n over the rank, and computing the
-# preconditioner takes as long as some iterations. Without probes and with a loose tolerance, the preconditioner would
-# save fewer iterations than this.
+# preconditioner takes as long as some iterations. Without probes and with a loose tolerance, a large rank would save
+# less time than computing the preconditioner takes, so the default is smaller.
 default_rank <- function(system, control) {
   most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3

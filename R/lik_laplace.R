@@ -1,14 +1,14 @@
-# The Laplace approximation for observations of a family (gp_family.R): the density of y, with the process integrated
-# out.
+# The Laplace approximation for observations y with the distribution of a family (gp_family.R): the density of y, in
+# which the process is integrated out.
 #
-# With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density at the mode,
+# Let h be the mode of the process given y, k = K^-1 h, and W minus the second derivatives of the log density at h. Then
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(I + K W)
 # (Rasmussen and Williams 2006, 3.32), where det(I + KW) = det(K + W^-1) det W for positive W. The factor of K + W^-1 is
 # the factor of I + W^1/2 K W^1/2 with scaled rows, so its relative accuracy is the same, even if W is very small.
 # lik_laplace_dense.R treats W with negative entries.
 #
-# The search is for the parameters of the covariance, the parameters of the family and the coefficients of the trend:
-# `model` is the covariance model with more rows of parameters, and `field`, the covariance model itself
+# A search optimises the parameters of the covariance, the parameters of the family and the coefficients of the trend.
+# The table of parameters of `model` has rows for all three; `model$field` is the covariance model alone
 # (gp_family_problem.R).
 
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
@@ -69,9 +69,9 @@ split_parameters <- function(theta, model, data) {
        beta = theta[-seq_len(count + length(own))])
 }
 
-# The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
-# this (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
-# u = (I + D K)^-1 s, where D is minus the second derivatives.
+# The gradient of the value in all parameters. The mode depends on the parameters, and W depends on the mode; the vector
+# u accounts for this dependence (Rasmussen and Williams 2006, 5.23 and 5.24). Let v be the variances of the process
+# given the data, and D minus the second derivatives of the log density. Then s = v dW and u = (I + D K)^-1 s.
 dense_laplace_gradient <- function(factor, state, data, field) {
   posterior <- state$posterior
   variance <- posterior$variances()
@@ -99,9 +99,10 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   density_dispersion(data$family, data$y, data$prior, state$terms$eta, phi, !is.null(state$terms$curvature))
 }
 
-# The information for the search. For the covariance (average information, from the columns dK k) and the trend, this is
-# the information of the Gaussian model with the same mode; inverse_times(b) multiplies by the inverse covariance of
-# this model. For the family, this is the information of the log density for a fixed process.
+# The information matrix for the search. Its block for the covariance and its block for the trend are those of the
+# Gaussian model that has the same mode. The block for the covariance is the average information, from the columns dK k.
+# inverse_times(b) multiplies b by the inverse covariance of the Gaussian model. The block for the family is the
+# information of the log density if the process is held fixed.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
@@ -117,7 +118,7 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
   whole
 }
 
-# The information on parameter n of the family, for a fixed process.
+# The information on parameter n of the family if the process is held fixed.
 parameter_information <- function(n, state, data) {
   phi <- state$phi
   slopes <- function(phi) dispersion_terms(state, data, phi)$value[, n]

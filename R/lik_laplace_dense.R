@@ -1,6 +1,7 @@
-# The process given the data by a dense factor of K + M^-1, for the Laplace approximation (lik_laplace.R).
+# The distribution of the process given the data, from a dense factor of K + M^-1, for the Laplace approximation
+# (lik_laplace.R).
 #
-# The weights M are the weights W, except in the rows r where W is small or negative; in these rows, M are the expected
+# The diagonal matrix M equals W, except in the rows r where W is small or negative; in the rows r, M has the expected
 # weights. Let d = M - W in these rows, A = (K + M^-1)^-1, S = M^-1 - M^-1 A M^-1 the covariance of the process for the
 # weights M, and R' R = I - d^1/2 S_rr d^1/2. Then
 #   log det(I + K W) = log det(I + K M) + 2 log det R
@@ -8,13 +9,13 @@
 #   (K^-1 + W)^-1 = S + G G'           G = M^-1 (I_r d^1/2 R^-1 - C)
 # by the identities of Woodbury and Sylvester. R exists where K^-1 + W is positive definite.
 
-# The functions of the process at parameters theta; times(a) is K a.
+# A list of functions for the process at parameters theta; times(a) returns K a.
 #   newton(state, terms)  the next state of latent_mode()
 #   posterior(terms)      NULL where K^-1 + W is not positive definite; otherwise a list of
 #     weight, less        M, and C, which has a column for each of the rows r
 #     logdet              log det(I + K W)
 #     change(s)           the result of change_of_mode() for D = W
-#     variances()         of the process
+#     variances()         the variances of the process given the data
 #     trend(x)            R and z = P X R^-1 for R' R = X' P X, with P = (K + W^-1)^-1
 #     inverse_times(b)    P b; only after slope() of the factor was called
 dense_process <- function(factor, times, theta, nugget) {
@@ -82,7 +83,7 @@ dense_posterior <- function(factor, weight, deficits, solve_weighted) {
         solved <- factor$solve(half, TRUE) - less %*% crossprod(less, x)
         if (!is.null(root)) return(list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE))))
       }
-      # uses the weights M if the information on the trend is not positive definite
+      # the information on the trend is not positive definite with W, so it is computed with the weights M
       white <- qr(half, LAPACK = FALSE)
       list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
     },

@@ -1,9 +1,11 @@
 # The mode of the process given the data, by Newton's method, and the weights of the observations at the mode.
 #
-# `terms` of the density are results of density_terms(): minus the second derivatives are the weights. If the log
-# density is not concave, the weights may be negative, and steps use the `expected` weights instead.
+# `terms` is a result of density_terms(): the log density and its derivatives. The weights are minus the second
+# derivatives. If the log density is not concave, weights may be negative, and Newton's steps use the `expected` weights
+# instead.
 
-# Returns a function of a process h: the density and its derivatives at h. No weight of a step is zero.
+# Returns a function of the process h, which computes the log density and its derivatives at h. All weights of Newton's
+# steps are positive.
 terms_of <- function(data, state) {
   family <- data$family
   mean <- data$offset + as.vector(data$basis %*% state$beta)
@@ -20,15 +22,15 @@ least_weight <- 1e-100
 # The weights of Newton's steps, which are positive.
 step_weights <- function(terms) terms$expected %||% terms$weight
 
-# The weights, with expected weights in place of negative and small weights.
+# The weights, in which expected weights replace negative and small weights.
 positive_weights <- function(terms) {
   low <- which(terms$weight < 0.01 * step_weights(terms))
   pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
 }
 
-# The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL if the
-# precision of the process given the data is not positive definite. With `fallback`, the expected weights are used in
-# this case.
+# The mode with the weights for the determinant and with `posterior`, the result of posterior_of(terms). posterior_of()
+# returns NULL if the precision of the process given the data is not positive definite; with `fallback`, it is then
+# called with the expected weights.
 weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)
@@ -41,9 +43,10 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h, the
 # `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is singular. The last
-# call of newton() is at the mode. Near the mode, each slope must be at most `decrease` times the previous one, until
-# the slope is about as small as rounding errors. Rounding errors are large for large counts. Therefore the search stops
-# when the slope is within the rounding error of its terms, and does not halve steps whose gain is within the rounding
+# call of newton() is at the mode. The slope of a step is the derivative of the log density along the step. Near the
+# mode, the slope of each step must be at most `decrease` times the slope of the previous step, until the slope is about
+# as small as rounding errors. Rounding errors are large if observations are large counts. Therefore the search stops
+# when the slope is within the rounding error of its terms, and a step is not halved if its gain is within the rounding
 # error of the density.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
@@ -79,29 +82,29 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
   c(state, list(converged = converged, steps = iteration))
 }
 
-# The relative rounding error of log densities: a difference of log densities, such as those of counts, has this error
-# relative to its terms.
+# The relative rounding error of log densities: a log density is a difference of terms, for counts for instance, and
+# rounding errors are relative to these terms.
 value_rounding <- function(terms) {
   .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))
 }
 
-# Starting values of a search for the mode: a process of zero, and the mode at the latest parameters.
+# Starting values of a search for the mode: a process that is zero everywhere, and the mode at the latest parameters.
 mode_starts <- function(k, times, data) {
   none <- numeric(length(data$y))
   c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
 }
 
-# Newton's step for weights that may be negative, by conjugate gradients, which stop at a direction in which the joint
-# density is not concave. The first direction is the step with the expected weights, step_solve(b).
+# Newton's step for weights that may be negative. Conjugate gradients compute the step, and stop at a direction in which
+# the joint density is not concave. The first direction is the step with the expected weights, step_solve(b).
 curved_step <- function(state, terms, step_solve) {
   change <- change_of_mode(terms$slope - state$k, terms$weight, step_solve, enough = 1e-12)
   if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)
 }
 
 # The solution `u` of (I + D K) u = s, and `ku` = K u, where D is minus the second derivatives of the log density.
-# step_solve(s) is the solution for weights W in place of D, or NULL if a matrix is singular. K u solves (K^-1 + D) K u
-# = s, by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, because each direction
-# is K q for a known q.
+# step_solve(s) returns the solution with weights W in place of D, or NULL if a matrix is singular. K u solves (K^-1 +
+# D) K u = s, by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, because each
+# direction is K q for a known q.
 change_of_mode <- function(s, curvature, step_solve, maxit = 500, enough = 1e-26) {
   step <- step_solve(s)
   if (is.null(step) || is.null(curvature) || all(s == 0)) return(step)

@@ -1,10 +1,11 @@
-# The Laplace approximation for observations of a family with Vecchia's approximation of the field; lik_laplace.R has
-# the dense approximation.
+# The Laplace approximation for observations with the distribution of a family, in which Vecchia's approximation
+# replaces the density of the field. lik_laplace.R has the Laplace approximation with a dense covariance.
 #
-# With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
+# Let f be the mode of the field, h = f + nugget k the process at each observation, and k = dlog p / dh. Then
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 #
-# With effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
+# Q and D are explained in lik_latent_sets.R. With random effects, log det(Q + D) is corrected by an estimate of the
+# error of the incomplete factor (lik_latent_error.R).
 
 # long: the functions of one likelihood, which share the conditioning sets
 vecchia_laplace <- function(data, model, how) {
@@ -25,7 +26,7 @@ vecchia_laplace <- function(data, model, how) {
     },
     m = neighbour_count(how$control, field$d, most, default = 20), max_count = most
   )
-  fewer <- NULL # the sets with the latest limited number
+  fewer <- NULL # the sets with the latest limited number of neighbours
   rough <- list(wide = wide_sets(probes = 4, enough = Inf), kept = level_probes(how$control$seed, 4, Inf))
   limited <- function(sets) {
     if (tracker$limit() >= tracker$count()) fewer <<- NULL else
@@ -38,8 +39,8 @@ vecchia_laplace <- function(data, model, how) {
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
-  # comparing with twice as many neighbours takes five times as long, so with many observations this is done only on
-  # request
+  # a comparison with twice as many neighbours takes five times as long as one likelihood; for more than 20,000
+  # observations, the user must request the comparison with neighbours = "auto"
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
   doubled <- function(theta, state) if (compared && tracker$count() < most) {
     change_between(state, latent_state(tracker$recounted(tracker$twice()), parts, data, model, theta, state$h))
@@ -54,12 +55,13 @@ vecchia_laplace <- function(data, model, how) {
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
 }
 
-# The sets with their m nearest neighbours, and with the elements `wide` and `kept` of `rough`.
+# The conditioning sets, reduced to the m nearest neighbours, with the elements `wide` and `kept` of `rough`.
 with_fewer <- function(sets, m, rough) {
   with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
 
-# Sizes of subsets: a tenth of the observations, if this number is at least `least`.
+# The sizes of the subsets for preliminary searches: a tenth of the observations if there are at least `least`
+# observations, otherwise no subset.
 tenth <- function(data, least) {
   n <- length(data$y)
   c(dense = 0, same = if (n < least) 0 else n %/% 10)
@@ -106,17 +108,18 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
             })
 }
 
-# The mode, in the form of weighted_mode(). The search starts from a field of zero and from the latest field.
-# `posterior` has the `logdet` of I + K W, which includes a correction by the `error` of the factor. Without `fallback`
-# to expected weights, the result is NULL if the factor does not exist: at a maximum, the factor of wider sets exists.
+# The mode, as a result of weighted_mode(). The search for the mode starts from a field that is zero everywhere or from
+# the latest field, whichever has the higher density. `posterior` has the `logdet` of I + K W, which includes a
+# correction by the `error` of the factor. Without `fallback` to expected weights, the result is NULL if the factor does
+# not exist. The caller then widens the sets: at a maximum, the factor of sufficiently wide sets exists.
 field_mode <- function(system, data, theta, latest, fallback = TRUE) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
-  # if the log density is concave, weights are exact second derivatives, and Newton's method soon converges
-  # quadratically
+  # if the log density is concave, the weights are exact second derivatives, so Newton's method converges
+  # quadratically near the mode
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (!all(lengths(starts))) return(NULL)
   highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, decrease = less)
@@ -134,7 +137,8 @@ once <- function(f) {
   function() value <<- value %||% f()
 }
 
-# Newton's step as in dense_process(); b = W (h + slope / W) / (1 + nugget W).
+# Newton's step, the counterpart of newton() in dense_process(). The right-hand side is b = W (h + slope / W) / (1 +
+# nugget W).
 latent_newton <- function(system) {
   field <- NULL
   function(state, terms) {
@@ -150,7 +154,7 @@ latent_newton <- function(system) {
   }
 }
 
-# Returns a function of s: change_of_mode() for the given weights.
+# Returns a function of s that solves with the given weights: the argument step_solve of change_of_mode().
 latent_change <- function(system, weight) {
   share <- system$share(weight)
   function(s) {
@@ -167,11 +171,12 @@ latent_change <- function(system, weight) {
 free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$parameters)) %in% field$nugget
 
 # The derivatives of the likelihood and of C k with respect to each parameter of the field, from the derivatives of the
-# rows of U = D^-1 (I - B). C is the covariance of the process at the observations. With w = U f and f = C k at the
-# places,
+# rows of U = D^-1 (I - B). C is the covariance of the process at the observations. Let f = C k at the places, which are
+# the distinct locations, and w = U f. Then
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
-# For each parameter, the derivatives of rows take as much memory as the rows, so blocks of at most `max_entries`
-# numbers are computed at a time. v are the variances of the process given the data, and g = K u at the places.
+# The derivatives of the rows with respect to one parameter take as much memory as the rows, so the derivatives are
+# computed in blocks of at most `max_entries` numbers. v denotes the variances of the process given the data, and g = K
+# u at the places.
 latent_changes <- function(sets, system, state, parts, max_entries = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
@@ -220,7 +225,7 @@ changes_of_rows <- function(sets, system, theta, f, adjoint, free, max_entries) 
   ))
 }
 
-# The gradient of the value, as dense_laplace_gradient() for the dense approximation.
+# The gradient of the value, the counterpart of dense_laplace_gradient().
 latent_gradient <- function(sets, system, state, data, parts) {
   weight <- state$terms$weight
   changes <- state$changes()
@@ -237,7 +242,7 @@ latent_gradient <- function(sets, system, state, data, parts) {
   c(total, family_gradient(state, data, changes$v, changes$ku, changes$u))
 }
 
-# The vectors dC k, one column for each parameter.
+# The vectors dC k, with one column for each parameter; latent_changes() explains C and k.
 latent_derivatives <- function(sets, system, state, parts) {
   derivatives <- matrix(0, length(state$k), length(state$field))
   derivatives[, parts$rows] <- state$changes()$process[sets$of, , drop = FALSE]

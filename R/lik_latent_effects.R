@@ -1,8 +1,9 @@
 # Random effects and smooths in addition to the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0,
-# I) and the field f have one posterior precision, in which the coefficients come before the places.
+# I) and the field f have one joint posterior precision. In its rows, the coefficients come before the places, which are
+# the distinct locations of the observations.
 
 # The model of the field, the `rows` of its parameters in theta, and the effects at the points u of observations. If
-# there are no effects, the field has the model itself.
+# there are no effects, `field` is `model`.
 latent_parts <- function(model, u) {
   if (!has_effects(model)) return(list(field = model, rows = seq_len(nrow(model$parameters)), u = u))
   effects <- effects_of(model, u)
@@ -17,7 +18,7 @@ places_of_parts <- function(parts) {
   list(u = parts$u[1, , drop = FALSE], of = rep(1L, nrow(parts$u)))
 }
 
-# The functions of observed_places() for a model without a field, which has a single place.
+# The functions of observed_places() for a model without a field. Such a model has a single place.
 no_places <- function(sets) {
   n <- length(sets$of)
   list(
@@ -27,10 +28,9 @@ no_places <- function(sets) {
   )
 }
 
-# The `count` of coefficients and the numbers of the `dense` coefficients. The other coefficients have pairs of a
-# distinct location and a coefficient: `sparse` has these pairs in the form that sparse_pattern() reads, and `pair` is
-# the number of the pair of each entry. `locations` has the number of the location of each observation. Without a field,
-# no location is observed.
+# A list of the `count` of coefficients, the indices of the `dense` coefficients, `sparse`, the pairs of a distinct
+# location and a coefficient that is not dense, as sparse_pattern() reads them, and `pair`, the pair of each entry.
+# `locations` has the index of the location of each observation. Without a field, no location is observed.
 observed_effects <- function(parts, locations, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
@@ -47,8 +47,8 @@ observed_effects <- function(parts, locations, places, theta) {
   ))
 }
 
-# The numbers of the coefficients of effects that are observed with every point, such as the coefficients of smooths.
-# Either all coefficients of an effect are among these, or none.
+# The indices of the dense coefficients, for which every point has an entry, such as coefficients of smooths. The
+# coefficients of one effect are all dense or all sparse.
 dense_coefficients_of <- function(entries, effects) {
   columns <- entries$columns
   constant <- vapply(seq_len(nrow(columns)), function(row) all(columns[row, ] == columns[[row, 1]]), NA)
@@ -61,7 +61,7 @@ dense_coefficients_of <- function(entries, effects) {
   sort(unlist(whole, use.names = FALSE))
 }
 
-# The entries without those of the coefficients `dense`.
+# `entries` without the entries of the coefficients `dense`.
 without_coefficients <- function(entries, dense) {
   if (!length(dense)) return(entries)
   rows <- !entries$columns[, 1] %in% dense
@@ -85,9 +85,10 @@ weighted_products <- function(entries, weights) {
   positive$with(positive$value - products(pmax(-weights, 0))$value)
 }
 
-# The functions of observed_places() for coefficients and places together: the precision given observations with
-# precisions `share`, and the products with the matrix [B L, A], whose rows are observations. `system` has these
-# functions for the places alone. With `iterative`, precisions have the form of lik_latent_levels.R.
+# The functions of observed_places() for the coefficients and the places together: the posterior precision given
+# observations with precisions `share`, and products with the matrix [B L, A], which has a row for each observation.
+# `system` has the functions of observed_places() for the places alone. With `iterative`, precisions are lists from
+# observed_levels() (lik_level_products.R).
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
@@ -116,9 +117,10 @@ with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   ))
 }
 
-# The derivatives of the likelihood with respect to the parameters of effects, see dense_laplace_gradient(): for each
-# level, a change dS of the covariance of its coefficients changes the likelihood by tr H (I - C - b b' + (c b' + b c')
-# / 2), with H = L^-1 dS L'^-1, the covariance C of the coefficients given the data, their mode b and c = L' B' u.
+# The derivatives of the likelihood with respect to the parameters of effects, see dense_laplace_gradient(). For each
+# level, a change dS of the covariance S = L L' of its coefficients changes the value by tr H (I - C - b b' + (c b' + b
+# c') / 2), with H = L^-1 dS L'^-1 and c = L' B' u. C is the covariance of the coefficients given the data, and b is
+# their mode.
 latent_effects_gradient <- function(system, state, parts, u) {
   theta <- state$field
   b <- as.vector(system$entries$crossprod(state$k))
@@ -136,7 +138,7 @@ latent_effects_gradient <- function(system, state, parts, u) {
   total
 }
 
-# The vectors dC k for each parameter of effects, see latent_derivatives().
+# The columns dC k for the parameters of effects, and zero columns for other parameters, see latent_derivatives().
 latent_effects_derivatives <- function(system, state, parts) {
   theta <- state$field
   b <- as.vector(system$entries$crossprod(state$k))

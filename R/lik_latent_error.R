@@ -1,21 +1,24 @@
 # The error of the incomplete factor of the posterior precision of a field and of effects (src/neighbours/posterior.h).
 #
 # With the factor L, the precision H has log det H = log det L L' + tr log A, where A = L^-1 H L'^-1. A is nearly the
-# identity, so a few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). The
-# trace hardly depends on the parameters: the estimate at the first parameters is kept with the pattern of the factor,
-# so that the gradient of log det L L' is the gradient of the likelihood. Levels of many neighbouring observations
-# require a factor with more entries: if the standard error of the trace is large, or L L' is not positive definite,
-# pairs of points in wider sets are added to the pattern.
+# identity matrix, so a few vectors z of random signs are sufficient to estimate tr log A = E z' log(A) z (Ubaru, Chen
+# and Saad 2017). The trace hardly depends on the parameters. Therefore the estimate at the first parameters is kept
+# with the pattern of the factor, as a constant, and the gradient of log det L L' is used as the gradient of log det H.
+# Levels with many neighbouring observations require a factor with more entries. If the standard error of the trace is
+# large, or L L' is not positive definite, the conditioning sets are widened, and the pairs of points in the wide sets
+# are added to the pattern.
 
-# An environment that the sets of a likelihood share: the number `count` of neighbours in wide sets, which grows up to
-# `most`; the number of `probes`; and `enough`, the largest standard error of log det H that is acceptable.
+# An environment that all conditioning sets of one likelihood share. It has the number `count` of neighbours in wide
+# sets, which grows up to `most`; the number of `probes`; and `enough`, the largest acceptable standard error of log det
+# H.
 wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) {
   list2env(list(count = count, most = Inf, probes = probes, enough = enough))
 }
 
-# Returns a function whose value is the pattern of sets; the pattern is computed again if the number of neighbours has
-# grown. If wide sets have too many pairs, the pattern contains only pairs of neighbours; if effects have too many
-# pairs, the result is the pattern of the field, with the number of coefficients as `levels` (lik_latent_levels.R).
+# Returns a function without arguments that returns the sparsity pattern of the factor for the conditioning sets. The
+# function computes the pattern again if the number of neighbours in wide sets has grown. If wide sets have too many
+# pairs, the pattern contains only pairs of neighbours. If effects have too many pairs, the function returns the pattern
+# of the field alone, with the number of coefficients as `levels` (lik_latent_levels.R).
 wide_pattern <- function(sets) {
   pattern <- NULL
   count <- NULL
@@ -37,8 +40,9 @@ wide_pattern <- function(sets) {
   }
 }
 
-# TRUE if the sets have been widened because of a standard error `std_error`. Patterns of up to `most_wide` neighbours
-# of all points take some gigabytes. As a rule, ten more neighbours divide the error by five (bench/HISTORY.md).
+# Widens the sets if the number of neighbours is below its maximum, and returns TRUE if the sets were widened. Ten more
+# neighbours divide the standard error `std_error` by about five (bench/HISTORY.md). A pattern takes some gigabytes if
+# the neighbours of all points are `most_wide` in total.
 widen <- function(sets, std_error = NULL) {
   if (!can_widen(sets)) return(FALSE)
   wide <- sets$wide
@@ -52,8 +56,8 @@ wide_count <- function(sets) max(sets$wide$count, nrow(sets$neighbours))
 most_wide_count <- function(sets) min(sets$wide$most, nrow(sets$points) - 1, 90, most_wide %/% nrow(sets$points))
 can_widen <- function(sets) has_dropped_entries(sets) && wide_count(sets) < most_wide_count(sets)
 
-# TRUE if the factor has dropped entries: the factor of effects alone is exact, and the factor of a field alone nearly
-# so.
+# TRUE if the factor is incomplete because entries were dropped. The factor for effects without a field is exact, and
+# the factor for a field without effects is nearly exact.
 has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field && !has_iterative_levels(sets)
 
 has_iterative_levels <- function(sets) !is.null(sets$pattern()$levels)
@@ -62,7 +66,8 @@ has_precise_factor <- function(mode, sets) {
   !is.null(mode) && (!has_dropped_entries(sets) || mode$posterior$error$std_error <= sets$wide$enough)
 }
 
-# The estimate of tr log A, `logdet`, and its `std_error`, at the first weights of the pattern.
+# The estimate `logdet` of tr log A and its standard error `std_error`, at the first weights for which the pattern was
+# used.
 error_of_factor <- function(posterior, sets) {
   kept <- sets$pattern()$filled
   if (is.null(kept$error)) {

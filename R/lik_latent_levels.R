@@ -1,16 +1,17 @@
 # The posterior precision H of the field of a family and of effects with too many coefficients for a sparse factor, such
 # as thousands of levels whose observations are scattered over the whole domain.
 #
-# With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
+# Let F = Q + A' D A be the precision of the field given observations with weights D. The matrix A assigns observations
+# to the places of the field, and C has the columns of effects. Then
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
 # F has the sparse factor of a field alone (lik_latent_sets.R). H is solved by conjugate gradients, with a
 # preconditioner from this factor. S is not computed; a product with S requires a solution with F, and lik_level_forms.R
 # computes log det S from such products.
 
-# The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
-# rows of U and `probes` is a result of level_probes(). The result also has error(), the standard error of the latest
-# logdet(). Precisions are lists that observed_levels() returns.
-# long: the operators of one matrix, each a few lines long, which share the data of the matrix
+# A list of the functions of sparse_posterior() for the coefficients of effects and the places of the field, in this
+# order. `factor` has the rows of U, and `probes` is a result of level_probes(). The list also has error(), the standard
+# error of the latest logdet(). Precisions are lists that observed_levels() returns. long: the operators of one matrix,
+# each a few lines long, which share the data of the matrix
 levels_posterior <- function(pattern, factor, probes) {
   field <- sparse_posterior(pattern, factor)
   first <- seq_len(pattern$levels)
@@ -25,10 +26,10 @@ levels_posterior <- function(pattern, factor, probes) {
     determinant$value
   }
   solve <- function(w, b, from = 0 * b, tol = 1e-12) solution_of_levels(field, w, b, from, tol, first)
-  # computes H^-1 b, for some columns at a time
+  # computes H^-1 b, in groups of columns of b
   solved <- function(b) if (ncol(b)) by_columns(b, function(part) solve(latest, part)) else b
   size <- length(first) + length(factor$sd)
-  # b' H^-1 b
+  # computes b' H^-1 b
   inner <- function(b) crossprod(b, solved(b))
   half <- function(b) semidefinite_half(inner(b))
   sums <- function(sets) {
@@ -43,7 +44,7 @@ levels_posterior <- function(pattern, factor, probes) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # solutions are complete, so `nothing` is not used
+    sums = function(sets, nothing = 0) sums(sets), # H^-1 b has no missing entries, so `nothing` is not used
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()
@@ -60,8 +61,8 @@ levels_posterior <- function(pattern, factor, probes) {
   )
 }
 
-# With H = E + E' for lower triangular blocks E of levels, the columns C change by C E, and v' S v changes by 2 v' (S -
-# I) E v: the derivatives are the upper triangles of the blocks of v v' (S - I).
+# Let H = E + E' with lower triangular blocks E, one for each level. The columns C change by C E, and v' S v changes by
+# 2 v' (S - I) E v. Therefore the derivatives are the upper triangles of the blocks of v v' (S - I).
 gap_of_blocks.level_directions <- function(x, before, size, count) {
   rows <- before + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)

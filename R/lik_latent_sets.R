@@ -1,18 +1,20 @@
 # The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): the
-# precision Q = U' U of the field and the precision Q + D of the posterior, with a diagonal D, are both sparse.
+# prior precision Q = U' U of the field and its posterior precision Q + D, with a diagonal D, are sparse.
 #
-# Observations at one place have the same value of the field; each observation has a separate nugget. With the second
-# derivatives W of the log densities of observations, D sums W / (1 + nugget W) over the observations of a place.
+# A place is a distinct location. All observations at a place have the same value of the field; each observation has a
+# separate nugget effect. Let W be minus the second derivatives of the log densities of observations. The entry of D for
+# a place is the sum of W / (1 + nugget W) over the observations at this place.
 
-# The places of observations: their coordinates u, and `of`, the number of the place of each observation.
+# The places of observations: the coordinates u of the places, and `of`, the index of the place of each observation.
 field_places <- function(u, model) {
   keys <- place_keys(model, u)
   first <- which(!duplicated(keys))
   list(u = u[first, , drop = FALSE], of = match(keys, keys[first]))
 }
 
-# The ordered places, the neighbours of each place, `of`, the position of the place of each observation, and the
-# operators of the covariance. `parts` of latent_parts() may have effects. pattern() returns the pattern of the factor.
+# A list of the ordered places; the neighbours of each place; `of`, the position of each observation's place in this
+# order; the operators of the covariance; and pattern(), which returns the sparsity pattern of the factor. `parts`, a
+# result of latent_parts(), may have effects.
 latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = theta) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
   sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
@@ -41,19 +43,20 @@ latent_factor <- function(sets, theta) {
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
-# The field given observations with second derivatives `weight`, at parameters theta; NULL if it has no factor. With
-# effects, their coefficients come before the places; `whole` has the parameters of the field and of effects.
-#   gather(x), spread(f)   sums over the observations of each place, and back
-#   at_places(process, k)  undoes spread(f) = process, where k is P times the observations
+# Functions for the posterior of the field at parameters theta, given observations whose log densities have the negative
+# second derivatives `weight`; NULL if `factor` is NULL. With effects, the rows of the posterior are the coefficients of
+# effects, followed by the places; `whole` has the parameters of the field and of effects. A list of
+#   gather(x), spread(f)   the sums of x over the observations of each place; the value of f at each observation
+#   at_places(process, k)  the values f for which spread(f) = process; k is P times the observations
 #   variances(posterior)   the variances of the process at the observations, from the posterior of the field
-#   mean(weight, b, from)  (Q + D)^-1 b for columns of b, by iterations from the approximation `from`; NULL if there is
-#                          no factor
+#   mean(weight, b, from)  (Q + D)^-1 b for columns of b, by iterations that start from the approximation `from`; NULL
+#                          if Q + D has no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
-#   error()                with effects, the error of logdet(), by error_of_factor() or as the standard error of an
-#                          estimate; otherwise NULL
-#   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
-#   posterior              the precision Q + D, of sparse_posterior()
-#   entries                the entries of effects, a result of effect_entries()
+#   error()                the error of logdet() if the model has effects: a result of error_of_factor(), or the
+#                          standard error of an estimate. NULL without effects
+#   project(weight, r)     P r, where P is the inverse of the covariance of observations with noise 1 / weight
+#   posterior              the functions of sparse_posterior() for the precision Q + D
+#   entries                the matrix of effects, a result of effect_entries()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
   if (is.null(factor)) return(NULL)
   pattern <- sets$pattern()

@@ -5,14 +5,14 @@
 #   log det S = log det D + tr log A,  tr log A = sum_q q' log(A) q + E z' log(A) z.
 # Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
 # and random signs z are projected on their complement (Ubaru, Chen and Saad 2017). To first order, the error of z'
-# log(A) z is the error of z' X z. A control variate reduces this error, the reference z' X_0 z at the parameters where
-# D, q and z are chosen. Its expected value tr X_0 - sum_q q' X_0 q is known. X_0 uses the incomplete factor of the
-# field; the diagonal of X_0 is computed from sparse columns. The reference is kept while parameters change, so that the
-# estimate is a smooth function of the parameters, and its derivatives are the derivatives of the forms
-# (lik_log_forms.R). The error grows with the distance from the reference, so a search is repeated with a new reference
-# at its end.
+# log(A) z is the error of z' X z. A control variate reduces this error: z' X_0 z at the reference, that is, at the
+# parameters where D, q and z are chosen. Its expected value tr X_0 - sum_q q' X_0 q is known. X_0 is computed with the
+# incomplete factor of the field, and the diagonal of X_0 from sparse columns. The reference is kept while parameters
+# change, so that the estimate is a smooth function of the parameters whose derivatives are the derivatives of the forms
+# (lik_log_forms.R). The error grows with the distance of the parameters from the reference. Therefore a search is
+# repeated with a new reference at the parameters where it ended.
 
-# The number of columns q; the maximum number of columns z.
+# `level_basis` is the number of columns q, and `most_level_signs` is the maximum number of columns z.
 level_basis <- 16
 most_level_signs <- 256
 
@@ -24,10 +24,10 @@ level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE)
   list2env(list(seed = seed, count = count, wanted = error, determinant = determinant))
 }
 
-# `schur` is a list of the `size`; of product(x, loose), which returns S x; and of `rough`, the approximation of S by
-# the incomplete factor: its `diagonal`, and forms(x), which returns x' S x for columns x. The result has the `logdet`
-# and its `error`, with the `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS
-# v. NULL if S is not positive definite.
+# Estimates log det S. `schur` is a list of the `size` of S; of product(x, loose), which returns S x; and of `rough`, an
+# approximation of S by the incomplete factor. `rough` has two functions: diagonal() returns the diagonal, and forms(x)
+# returns x' S x for columns x. The result has the `logdet` and its `error`, with the `directions` v and their `signs`:
+# a change dS changes log det S by the sum of signs * v' dS v. NULL if S is not positive definite.
 logdet_of_levels <- function(schur, probes) {
   fresh <- is.null(probes$reference)
   first <- probes$reference %||% level_reference(schur, probes)
@@ -52,8 +52,9 @@ logdet_of_levels <- function(schur, probes) {
        directions = forms$directions * rep(sqrt(weights), each = schur$size) / sqrt(first$scale))
 }
 
-# A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. If the basis spans the whole
-# space, there are no signs. NULL if S is not positive definite.
+# A reference at S: the `scale` D, the `basis` of columns q, the `signs` z, the `forms` z' X_0 z, and their expected
+# value, the `trace`. If the basis spans the whole space, there are no signs. The result is NULL if S is not positive
+# definite.
 level_reference <- function(schur, probes) {
   scale <- schur$rough$diagonal()
   if (!all(scale > 0)) return(NULL)
@@ -88,8 +89,8 @@ scaled_product <- function(schur, scale) {
   function(x, loose = 1) schur$product(x / root, loose) / root
 }
 
-# The sum `exact` of the forms of the basis, and the `estimates` of the rest of tr log A by random signs, with the
-# directions of all forms; `random` marks the directions that belong to signs.
+# The sum `exact` of the forms q' log(A) q, and the `estimates` of the rest of tr log A by random signs, with the
+# directions of all these forms. `random` marks the directions that belong to random signs.
 forms_of_levels <- function(schur, reference) {
   columns <- cbind(reference$basis, reference$signs)
   forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm, 1e-6)

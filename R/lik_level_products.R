@@ -1,8 +1,9 @@
 # Products, solutions and derivatives for the posterior precision of a field and of effects, and for the Schur
 # complement of the coefficients of effects. The notation is that of R/lik_latent_levels.R.
 
-# The contribution of observations with weights `share` to the precision: the diagonal for the `places` of the field,
-# the matrix C = `entries` of effects, and gather() and spread() of observed_places().
+# The parts of the posterior precision that observations with weights `share` contribute: the diagonal for the `places`
+# of the field, which are distinct locations; the matrix C = `entries` of effects; and gather() and spread() of
+# observed_places().
 observed_levels <- function(entries, system, share) {
   list(share = share, places = system$precision(share), entries = entries, gather = system$gather,
        spread = system$spread)
@@ -24,8 +25,8 @@ solve_places <- function(field, w, b, tol = level_tolerance) {
   if (is.null(solved)) b * NaN else solved
 }
 
-# The Schur complement S as the argument of logdet_of_levels(). The error of a solution with F may be `loose` times as
-# large as usual.
+# The Schur complement S as the argument of logdet_of_levels(). In product(x, loose), the error of a solution with F may
+# be `loose` times `level_tolerance`.
 schur_of_levels <- function(field, w) {
   list(
     size = w$entries$size,
@@ -50,8 +51,8 @@ diagonal_of_levels <- function(w) {
   1 + as.vector(squares$crossprod(w$share))
 }
 
-# The quadratic forms of the columns of A' D C, by the factor of the field. Columns with similar numbers of places are
-# computed together.
+# The forms b' F^-1 b for the columns b of A' D C, computed with the factor of the field. Columns with similar numbers
+# of nonzero rows are processed together.
 sums_of_columns <- function(field, w, max_entries = 1e7) {
   size <- w$entries$size
   places <- length(w$places)
@@ -78,8 +79,8 @@ sums_of_columns <- function(field, w, max_entries = 1e7) {
   sums
 }
 
-# H^-1 b, by iterations from the approximation `from`; NULL if the field has no factor. A factor L at other weights is
-# also used if few steps are then sufficient.
+# H^-1 b, by iterations that start from the approximation `from`; NULL if F has no factor. A factor L that was computed
+# at other weights is reused if few iterations are sufficient with it.
 solution_of_levels <- function(field, w, b, from, tol, first) {
   b <- as.matrix(b)
   system <- system_of_levels(field, w, first)
@@ -95,7 +96,7 @@ solution_of_levels <- function(field, w, b, from, tol, first) {
 
 # The matrix H for solve_system(), with the solution of
 #   [D, E'; E, L L' + E D^-1 E'],  E = A' D_y C,
-# as the preconditioner: D is the diagonal of I + C' D_y C, for observations with weights D_y, and L the factor of F.
+# as the preconditioner. D is the diagonal of I + C' D_y C for observations with weights D_y, and L is the factor of F.
 system_of_levels <- function(field, w, first) {
   scale <- diagonal_of_levels(w)
   levels_of <- function(x) x[first, , drop = FALSE]
@@ -125,9 +126,10 @@ dense_sets <- function(sets, size) {
   b
 }
 
-# The derivatives of log det S along the directions v of its forms: with respect to the rows of U, and with respect to
-# the weights of observations, which have the role of `variances` of the process. `images` are (S - I) v. With f = F^-1
-# A' D C v, a change of Q changes v' S v by f' dQ f, and a change of D by the sum of dD (C v - A f)^2.
+# The derivatives of log det S, from the directions v of its forms: with respect to the rows of U, and with respect to
+# the weights of observations. The derivatives by weights are used as the `variances` of the process. `images` has the
+# columns (S - I) v. With f = F^-1 A' D C v, a change of Q changes v' S v by f' dQ f, and a change of D by the sum of dD
+# (C v - A f)^2.
 changes_along <- function(field, factor, w, determinant, width = 16) {
   signs <- determinant$signs
   directions <- determinant$directions

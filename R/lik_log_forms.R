@@ -4,13 +4,13 @@
 # With an orthonormal basis V of the Krylov space of z, V' A V = Y diag(t) Y' and the first row y of Y, the form is
 # |z|^2 sum(y^2 f(t)). By the derivative of functions of matrices (Higham 2008, 3.11), a change dA changes the form by
 #   |z|^2 sum_kl y_k y_l f[t_k, t_l] (V Y)_k' dA (V Y)_l,  f[s, t] = (f(s) - f(t)) / (s - t).
-# The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
-# signs * w' dA w over some columns w, the `directions`.
+# The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: by its eigenvectors, the change is the sum of
+# sign * w' dA w over a few columns w, the `directions`, each with a sign.
 #
-# Errors of later products matter less: the error of product(x, loose) may be `loose` times as large as the error of the
-# first product (Simoncini and Szyld 2003).
+# The products of later steps may be less accurate: the error of product(x, loose) may be `loose` times as large as the
+# error of the first product (Simoncini and Szyld 2003).
 
-# A function f as a list of its `value` and its divided `difference`.
+# The logarithm, as a list of its `value` f(t) and its divided `difference` f[s, t].
 matrix_logarithm <- list(
   value = log,
   difference = function(s, t) {
@@ -19,14 +19,15 @@ matrix_logarithm <- list(
   }
 )
 
-# The function log(1 + x) - x + x^2 / 2 of the eigenvalues 1 + x.
+# The function log(1 + x) - x + x^2 / 2 of an eigenvalue 1 + x, in the form of `matrix_logarithm`.
 log_beyond_square <- list(
   value = function(t) log(t) - (t - 1) + (t - 1)^2 / 2,
   difference = function(s, t) matrix_logarithm$difference(s, t) - 1 + (s + t - 2) / 2
 )
 
-# The forms of columns z: their `value`, and the `directions` and `signs` of the derivatives, with `of`, the number of
-# the column of z to which each direction belongs. product(x, ...) is A x. NULL if an eigenvalue of A is not positive.
+# The forms z' f(A) z for the columns z: the `value` of each form, and the `directions` and `signs` of the derivatives.
+# `of` is the index of the column of z to which each direction belongs. product(x, ...) returns A x. The result is NULL
+# if an eigenvalue of A is not positive.
 lanczos_forms <- function(product, z, f, tol = 1e-8, max_steps = 300, width = 16) {
   parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
     run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), max_steps)
@@ -54,10 +55,10 @@ form_of_run <- function(run, k, f, least = 1e-8) {
 }
 
 # Orthonormal bases of the Krylov spaces of the columns x, with full reorthogonalisation. The bases grow until
-# solved(run), which is called after each step, is TRUE for all columns. Returns a list of the norms `size` of x,
-# basis(k) of column k and matrix(k), the tridiagonal matrix T of products with it, and the `residual` of A^-1 x
-# relative to x: the last entry of the first column of T^-1 times the next number below the diagonal, computed from the
-# pivots of T.
+# solved(run), which is called after each step, is TRUE for all columns. Returns a list of `size`, the norms of the
+# columns of x; basis(k), the basis V for column k; matrix(k), the tridiagonal matrix T = V' A V; and `residual`, the
+# residual of the solution of A^-1 x relative to x. The relative residual is the last entry of the first column of T^-1
+# times the next number below the diagonal, and is computed from the pivots of T.
 krylov_basis <- function(product, x, solved, max_steps = 300) {
   scaled <- function(x, by) x * rep(by, each = nrow(x))
   size <- sqrt(colSums(x^2))
@@ -80,7 +81,8 @@ krylov_basis <- function(product, x, solved, max_steps = 300) {
   }
 }
 
-# The part of the basis of a column before the first 0 in `below`, where the Krylov space ends.
+# For each column, the part of the basis before the first 0 in `below`, the numbers below the diagonal of T. At a 0, the
+# Krylov space is complete.
 krylov_run <- function(vectors, size, diagonal, below) {
   count <- apply(below, 2, function(b) match(0, b, nomatch = length(b)))
   list(
@@ -99,5 +101,6 @@ tridiagonal <- function(diagonal, below) {
   M
 }
 
-# A function solved() for krylov_basis(): TRUE if the residual of A^-1 x is below `tol` times x.
+# Returns a function solved() for krylov_basis(). It returns TRUE for a column x if the residual of A^-1 x is below
+# `tol` times the norm of x.
 krylov_solved <- function(tol) function(run) run$residual < tol

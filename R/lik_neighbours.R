@@ -1,11 +1,13 @@
-# Neighbours of a Vecchia approximation, which are updated with the parameters of a search.
+# The neighbours of a Vecchia approximation, which are chosen again when the parameters of a search change.
 
-# The conditioning sets of a likelihood, with the functions that the contract requires (lik.R). Additional functions are
+# The conditioning sets of a likelihood, as a list of the functions that lik.R requires of a likelihood with neighbours.
+# Additional functions are
 #   place(theta)   the sets; the first call creates the sets at its theta
 #   limit()        the number of neighbours in use
-#   twice(), recounted(m)  twice the number of neighbours, at most `max_count`; the sets with m neighbours
+#   twice()        twice the number of neighbours, at most `max_count`
+#   recounted(m)   the sets with m neighbours
 # The arguments are functions: group(theta, m) creates sets, recount(sets, m) changes the number of neighbours, and
-# moved(sets, theta) is TRUE if other points are the nearest neighbours at theta.
+# moved(sets, theta) returns TRUE if the nearest neighbours at theta are other points than those in `sets`.
 neighbour_tracker <- function(group, recount, moved, m, max_count) {
   group <- timed_function("neighbours", group)
   recount <- timed_function("neighbours", recount)
@@ -27,7 +29,7 @@ neighbour_tracker <- function(group, recount, moved, m, max_count) {
   )
 }
 
-# TRUE for fits by an approximation in which observations are conditioned on neighbours.
+# TRUE for fits by a method that conditions each observation on neighbours.
 has_neighbours <- function(object) object$how$method %in% c("vecchia", "vif")
 
 likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbours, ...) {
@@ -36,8 +38,8 @@ likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbou
   do.call(new_likelihood, c(list(evaluate), choice, list(...), verbs))
 }
 
-# TRUE if other points may be the nearest neighbours, because relative distances to neighbours have changed by more than
-# a tenth.
+# TRUE if the nearest neighbours at theta may be other points than those in `sets`, because the ratios of distances have
+# changed by more than a tenth.
 neighbours_moved <- function(sets, data, model, theta) {
   if (nrow(sets$near) < 2) return(FALSE)
   second <- some_positions(nrow(sets$near))[-1]

@@ -1,13 +1,13 @@
 # The prior density of the parameters of a model, and likelihoods that include this density.
 
-# The priors of parameters: a list with the row in the table of parameters and the prior, for each parameter that has
-# one.
+# The priors of parameters: a list with an element for each parameter that has a prior. An element has the row of the
+# parameter in the table of parameters, and the prior.
 priors_of <- function(prior, model, estimate, call) {
   if (!length(prior)) return(NULL)
   check_prior_list(prior, model, estimate, call)
   parameters <- model$parameters
   full <- names(prior) %in% parameters$name
-  chosen <- integer() # the prior of each row; full names come last
+  chosen <- integer() # the prior of each row; priors with full names are assigned last and replace others
   for (k in order(full)) {
     rows <- prior_rows(names(prior)[[k]], parameters, call)
     chosen[as.character(rows)] <- k
@@ -47,7 +47,7 @@ prior_rows <- function(name, parameters, call) {
   ), call = call)
 }
 
-# The prior with the rate of a range filled in, which depends on the number of dimensions.
+# Completes a prior: for a range, computes the `rate`, which depends on the number of dimensions.
 placed_prior <- function(prior, row, model, call) {
   row <- model$parameters[row, ]
   leaf <- leaf_at(model$covariance, row$leaf)
@@ -62,7 +62,8 @@ placed_prior <- function(prior, row, model, call) {
   new_prior("pc_range", lower = prior$lower, p = prior$p, d = d, rate = -log(prior$p) * prior$lower^(d / 2))
 }
 
-# The log density of the logarithm s of a parameter, and its first two derivatives. All densities are log-concave.
+# The log density of the logarithm s of a parameter, and the first two derivatives of this log density. The log density
+# is concave for every kind of prior.
 prior_terms <- function(prior, s) {
   switch(prior$kind, pc_range = {
     half <- prior$d / 2
@@ -86,9 +87,9 @@ prior_limits <- function(model, n) {
          lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
 }
 
-# -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives. As in a
-# likelihood, derivatives are with respect to theta; multiplied by theta, they are derivatives with respect to the
-# logarithm.
+# A list of -2 times the log density at theta, its gradient, and a positive matrix in place of its second derivatives.
+# As in a likelihood, derivatives are with respect to theta. A derivative with respect to theta, multiplied by theta, is
+# the derivative with respect to the logarithm of theta.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = diag(none, length(none)))

@@ -1,15 +1,16 @@
-# Several observations at a location, for the exact method: the observations are replaced by one row for each location.
+# Several observations at one location, for the exact method: each location with several observations is replaced by one
+# row of data.
 #
-# The noise variance of observation i is s_h / share_i: s_h is the variance of the stratum of the observation. There is
-# one stratum if all noise is the nugget or all noise is known; otherwise, one for each pair of known noise and weight.
-# With the sum p of shares at a location, the likelihood depends on the mean of the observations at the location,
-# weighted by their shares, with noise variance s_h / p. The likelihood also depends on the inner products of the
-# deviations of the response and the trend from these means. A few rows without a field, data$within, have the same
-# inner products:
-#   y, x, noise, weights   the data of these rows
-#   spare                  for each row, the number of additional terms log s_h in the log-determinant
+# The noise variance of observation i is s_h / share_i, where s_h is the variance of the stratum h of the observation.
+# There is one stratum if all noise is the nugget or all noise variances are known. In all other cases, there is one
+# stratum for each pair of a known noise variance and a weight. With the sum p of shares at a location, the likelihood
+# depends on the mean of the observations at the location, weighted by their shares, with noise variance s_h / p. The
+# likelihood also depends on the inner products of the deviations of the response and the trend from these means. A few
+# rows without a field, data$within, have the same inner products:
+#   y, x, noise, weights   the data of the rows within locations
+#   spare                  for each row, the number of terms log s_h of the log-determinant beyond the first
 #   constant               the rest of the log-determinant
-# `location` of the data is the row of each observation.
+# data$location is the index of the row that replaces each observation.
 
 # The problem with one row for each location, if there are far fewer locations than observations.
 with_locations <- function(problem, method) {
@@ -43,7 +44,7 @@ noise_strata <- function(model, data) {
   list(share = one, stratum = stratum, noise = data$noise[first], weights = data$weights[first])
 }
 
-# A number for each pair of values, in the order of their first occurrence.
+# Numbers the distinct pairs (a, b) in the order of their first occurrence, and returns the number of each pair.
 paired_numbers <- function(a, b) {
   first <- first_rows(cbind(a, b))
   cumsum(first == seq_along(first))[first]
@@ -83,8 +84,8 @@ rows_within <- function(deviations, strata, h) {
        spare = unlist(lapply(parts, `[[`, "spare")))
 }
 
-# The data with the rows of locations, followed by the rows `within` locations; `constant` is 1 for locations and 0 for
-# rows within.
+# The data with one row for each location, followed by the rows in data$within. `constant` is 1 for the rows of
+# locations and 0 for the rows within locations.
 with_rows_within <- function(data) {
   within <- data$within
   if (is.null(within)) return(data)
@@ -126,7 +127,7 @@ observed_data <- function(object) {
   observation_data(object$parts, object$known$beta, object$center)
 }
 
-# For leave_one_out(), `alpha`, `z` and the diagonal of K^-1 for the observations, from K^-1 for the locations.
+# For leave_one_out(): `alpha`, `z` and the diagonal of K^-1 of all observations, computed from K^-1 of the locations.
 inverse_of_observations <- function(object, diagonal) {
   data <- observed_data(object)
   of <- object$data$location

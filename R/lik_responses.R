@@ -1,8 +1,8 @@
 # Likelihoods of many responses at the same points, by Vecchia's approximation.
 
-# The data that all responses share, in the order of the approximation. `data` are the data of a likelihood, without a
-# response; `how` has the ordering and the number of `neighbours`. NULL if the trend does not leave a degree of freedom.
-# A list of
+# The data that all responses share, in the ordering of Vecchia's approximation. `data` has the data of a likelihood
+# without a response; `how` has the ordering and the number of `neighbours`. NULL if the trend does not leave a degree
+# of freedom. A list of
 #   data, n      the observations
 #   order        their order
 #   trend        the trend as an orthonormal matrix q times r; `ones`, the coefficients of a constant, if the trend
@@ -25,15 +25,15 @@ response_sets <- function(data, model, theta, how) {
        trend = list(q = q, r = qr.R(decomposed), ones = constant_coefficients(data$x, decomposed)))
 }
 
-# The coefficients that make the trend 1 everywhere; NULL if there are none.
+# The coefficients with which the trend equals 1 everywhere; NULL if no coefficients give this trend.
 constant_coefficients <- function(x, decomposed) {
   if (!ncol(x) || sum(qr.resid(decomposed, rep(1, nrow(x)))^2) > 1e-20 * nrow(x)) return(NULL)
   qr.coef(decomposed, rep(1, nrow(x)))
 }
 
-# The responses in the form that the likelihoods use: residuals of least squares, in the order of the points, divided by
-# their standard deviations `sd`; `beta` are the coefficients of the trend that was removed. `constant` marks responses
-# without variation.
+# The responses in the form that response_products() reads: residuals of least squares, in the order of the points,
+# divided by their standard deviations `sd`; `beta` are the coefficients of the trend that was removed. `constant` marks
+# responses without variation.
 standard_responses <- function(y, sets) {
   trend <- sets$trend
   level <- if (is.null(trend$ones)) numeric(ncol(y)) else colMeans(y)
@@ -48,7 +48,8 @@ standard_responses <- function(y, sets) {
   list(y = (y / rep(sd, each = nrow(y)))[sets$order, , drop = FALSE], sd = sd, beta = beta, constant = constant)
 }
 
-# -2 profile log-likelihoods, scales and coefficients of standard responses from response_products().
+# -2 times the profile log-likelihood, the scale and the coefficients of each standardised response, computed from the
+# result of response_products().
 profiled_products <- function(products, n, reml) {
   root <- products$root
   p <- nrow(root)

@@ -1,5 +1,5 @@
-# Sums over sets and predictions, computed in the worker processes of future::plan(). Each worker keeps a part of the
-# sets, so that an evaluation sends only the parameters.
+# Sums over conditioning sets, and predictions, that worker processes of future::plan() compute. Each worker keeps a
+# part of the sets, so that an evaluation of the likelihood sends only the parameters.
 
 # The result of set_totals() for all parts, added in their order; the number of processes changes the result by rounding
 # only.
@@ -19,7 +19,7 @@ sums_elsewhere <- function(sets, model, theta, count, derivatives) {
        bad = if (is.na(first)) 0 else ends[[first]] + bad[[first]])
 }
 
-# The number 0, followed by the last set of the part of each process.
+# The number 0, followed by the index of the last set in the part of each process.
 ends_of_parts <- function(n) unique(round(seq(0, n, length.out = future::nbrOfWorkers() + 1)))
 
 future_each <- function(x, f, ...) {
@@ -28,7 +28,7 @@ future_each <- function(x, f, ...) {
   )
 }
 
-# Stops with a message if a process dies or a connection breaks, because such an error does not come from the
+# Stops with a separate message if a process dies or a connection breaks, because such an error does not come from the
 # computation.
 with_workers <- function(code) tryCatch(code, FutureError = function(e) {
   stop_kernops("worker", c("A process of {.fn future::plan} did not return its part of the computation.",
@@ -36,7 +36,7 @@ with_workers <- function(code) tryCatch(code, FutureError = function(e) {
                                 new processes; {.code future::plan(\"sequential\")} computes in this one."), parent = e)
 })
 
-# The sets of points `first` to `last`, with the points that may be their neighbours.
+# The conditioning sets of the points `first` to `last`, and the points 1 to `last`, which contain the neighbours.
 part_of_sets <- function(sets, first, last) {
   points <- seq_len(last)
   members <- first:last
@@ -64,7 +64,8 @@ sums_of_part <- function(name, theta, count, derivatives) {
   if (!is.null(part)) set_totals(part$operators, theta, part$model$nugget, part$held, derivatives, count)
 }
 
-# Keeps a part that was sent to this process, and returns the sums of the part. Parts of other sets are deleted.
+# Keeps a part that was sent to this process, and returns the sums of this part. Parts that belong to other likelihoods
+# are deleted.
 sums_of_sent_part <- function(part, theta, count, derivatives) {
   part$operators <- set_operators(part$model)
   part$held <- with(part, hold_sets(points, noise, noise_derivative, values, neighbours))
@@ -75,18 +76,18 @@ sums_of_sent_part <- function(part, theta, count, derivatives) {
 # A name that is unique over all sets on all hosts.
 new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(tempfile("sets")))
 
-# TRUE if worker processes should sum over the sets: a sum must take at least a fifth of a second, and the processes
-# must have more cores than this process uses.
+# TRUE if worker processes should compute sums over n sets of m neighbours. The computation must take at least a fifth
+# of a second, and the worker processes must have more cores than this process uses.
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
 
-# TRUE if worker processes should predict: there must be many points, because each process receives all observations and
-# builds a search tree.
+# TRUE if worker processes should predict. The number of `points` must be large, because each process receives all
+# observations and builds a search tree.
 worth_predicting_elsewhere <- function(object, points, m = object$vecchia$local) {
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
 }
 
-# The number of cores of all worker processes; processes on one host share the cores of the host. Each task waits before
-# it returns, so that no process runs two of these tasks.
+# The number of cores of all worker processes; processes on one host share the cores of the host. The task
+# about_worker() sleeps before it returns, so that each task runs in a different process.
 cores_elsewhere <- function() {
   workers <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
   workers <- unique(do.call(rbind, workers))

@@ -43,22 +43,22 @@ vecchia_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# At most `max_count` positions, evenly spaced in an ordering of n points, to represent all of them.
+# At most `max_count` positions that are evenly spaced in an ordering of n points and represent all n points.
 some_positions <- function(n, max_count = 1e5) {
   if (n <= max_count) seq_len(n) else round(seq(1, n, length.out = max_count))
 }
 
 # The default number of neighbours. In the plane and in space, 30 neighbours suffice for the screening effect, unless
-# observations are noisy. More coordinates need more neighbours, and if a likelihood takes less than a tenth of a
-# second, more neighbours cost little. The latent field of a family has no noise, so 20 neighbours are sufficient for
-# the screening effect.
+# observations are noisy. More coordinates need more neighbours, and more neighbours cost little if a likelihood takes
+# less than a tenth of a second. The latent field of a family has no noise, so 20 neighbours are sufficient for the
+# screening effect.
 neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 else 60) {
   as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, n))
 }
 
-# The trend as an orthonormal matrix times r, the coefficients of the response in this matrix, and the residual of the
-# response. Inner products of whitened columns have little cancellation if the trend is orthonormal and the response is
-# orthogonal to it.
+# The trend as an orthonormal matrix times r, the coefficients of the response in the trend, and the residual of the
+# response. If the trend is orthonormal and the response is orthogonal to the trend, little cancellation occurs in the
+# inner products of whitened columns.
 orthonormal_trend <- function(data) {
   if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
   timed("trend", recalled("trend", data[c("x", "y", "constant")], function() {
@@ -87,8 +87,8 @@ ordered_observations <- function(data, model, theta, how, trend) {
   sets
 }
 
-# The order of the points `near` by the `ordering` of gp_control(), the points in this order, and search(m, of): the
-# neighbours of all points, or of the points at the positions `of`.
+# A list of the order of the points `near` by the `ordering` of gp_control(); the points in this order; and search(m,
+# of), which returns the m nearest earlier points of all points, or of the points at the positions `of`.
 ordered_sets <- function(near, how) {
   tree <- search_tree(near)
   ordering <- how$control$ordering
@@ -104,7 +104,7 @@ with_neighbours <- function(sets, neighbours) {
   sets
 }
 
-# The state of the likelihood; summed(derivatives) returns the sums over the sets.
+# The state of the likelihood. summed(derivatives) returns the sums over the conditioning sets.
 vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives, only_rounded) {
   sums_with <- function(derivatives) set_moments(summed(derivatives), ncol(sets$values), length(theta), derivatives)
   sums <- sums_with(derivatives)
@@ -117,8 +117,8 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
             })
 }
 
-# Generalised least squares from the inner products of whitened columns; the first column is the response. `n` is the
-# number of observations, which must be given if the observations are not in memory.
+# Generalised least squares from the inner products of whitened columns; the first column is the response. If the
+# observations are not in memory, `data` must contain their number `n`.
 gram_results <- function(sums, data, trend, reml, profile) {
   n <- data[["n"]] %||% length(data$y)
   p <- ncol(data$x)
@@ -142,13 +142,14 @@ vecchia_gradient <- function(sums, results, reml) {
   trace_derivative(sums, results, reml) + residual / results$scale
 }
 
-# The derivatives of log det K, and with REML of log det X' K^-1 X.
+# The derivatives of log det K; with REML, of log det K + log det X' K^-1 X.
 trace_derivative <- function(sums, results, reml) {
   if (!reml || is.null(results$inverse)) return(sums$logdet_derivative)
   sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(results$inverse * slope[-1, -1]))
 }
 
-# The expected information. For REML, the expected information ignores the trend; the relative error is p / n.
+# The expected information. For REML, the expected information ignores the trend of p columns; the relative error is p /
+# n.
 vecchia_information <- function(sums, results, reml, profiled) {
   if (!profiled) return(sums$information)
   sums$information - tcrossprod(trace_derivative(sums, results, reml)) / results$degrees

@@ -1,4 +1,4 @@
-# The likelihood of random effects and smooths in addition to Vecchia's approximation of the field and the noise.
+# The likelihood of a model with random effects or smooths, by Vecchia's approximation of the field and the noise.
 #
 # With the covariance V of field and noise, V^-1 = U' U, and effects B L b with b ~ N(0, I), the covariance of the
 # observations is V + B L L' B'. With S = I + L' B' V^-1 B L, the determinant of this covariance is det V det S, and
@@ -32,8 +32,8 @@ effects_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# The parts that do not depend on theta: the model of the field with its operators, the data with the columns that the
-# field reads, all coordinates `u`, and the effects.
+# The parts of the likelihood that do not depend on theta: the model of the field, the operators of its covariance, the
+# data with the columns that the field reads, the `effects`, and `u`, the columns that the field or the effects read.
 effects_problem <- function(data, model, how) {
   field <- field_part(model)
   effects <- effects_of(model, data$u)
@@ -68,7 +68,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # the weights of the columns in the residual
+  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # the residual is the columns times these
   results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
@@ -92,7 +92,7 @@ rows_beside_effects <- function(operators, field, sets, theta, count = Inf, fact
   factored_rows(operators, theta[field$rows], field$nugget, sets$held, sets$neighbours, factors, count)
 }
 
-# The columns of the response, the trend and the effects, with rows in the order of the sets.
+# The columns of the response, the trend and the effects; the rows are the observations in the order of the sets.
 entries_beside_trend <- function(problem, sets, theta) {
   known <- ncol(sets$values)
   entries <- effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
@@ -100,8 +100,8 @@ entries_beside_trend <- function(problem, sets, theta) {
                  rbind(t(sets$values), entries$values), known + entries$size)
 }
 
-# The changes of the results with more neighbours, estimated from some of the points, with the same coefficients of
-# trend and effects.
+# Estimates from a sample of the points by how much the results change with more neighbours, while the coefficients of
+# the trend and of the effects are kept.
 change_beside_effects <- function(problem, sets, theta, state, counts) {
   field <- problem$field
   data <- replace(sets, "values", list(state$residual))

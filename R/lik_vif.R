@@ -4,11 +4,11 @@
 # With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
 # v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
 # random trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and inner products with the
-# inverse follow from inner products of whitened columns (Woodbury). Random effects and smooths extend the trend:
-# lik_vif_effects.R.
+# inverse follow from inner products of whitened columns (Woodbury). Random effects and smooths add columns to this
+# random trend, see lik_vif_effects.R.
 
 # The neighbours and the inducing points are chosen at the first evaluated theta, and kept until the search calls
-# regroup(). When the number of neighbours is doubled, the number of inducing points is doubled, too.
+# regroup(). If a search doubles the number of neighbours, the number of inducing points is doubled, too.
 vif_likelihood <- function(data, model, how) {
   problem <- vif_problem(data, model, how)
   check_coefficients(problem$effects)
@@ -46,8 +46,8 @@ vif_likelihood <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = part))
 }
 
-# Returns a function that computes f, or returns the latest result if the arguments are the same: a search begins at the
-# parameters at which the previous search ended.
+# Returns a function that calls f, or returns the latest result if the arguments have not changed. This saves an
+# evaluation because a search begins at the parameters at which the previous search ended.
 with_latest <- function(f) {
   latest <- NULL
   function(...) {
@@ -57,7 +57,7 @@ with_latest <- function(f) {
   }
 }
 
-# The problem of effects_problem(), even for a model without effects.
+# A list in the form of effects_problem(), also for a model without effects.
 vif_problem <- function(data, model, how) {
   how$backend <- "cpu"
   if (has_effects(model)) return(effects_problem(data, model, how))
@@ -86,8 +86,8 @@ vif_state <- function(problem, sets, theta, profile) {
 }
 
 # The factors of the approximation at theta: `low`, a result of low_rank_factors(); `factors`, the matrix V; the `rows`
-# of the sparse U; `bad`, the first set whose covariance is not positive definite, if there is one; `entries` of
-# effects.
+# of the sparse U; `bad`, the index of the first set whose covariance is not positive definite, if such a set exists;
+# and the `entries` of effects.
 vif_factor <- function(problem, sets, theta) {
   low <- low_rank_factors(problem$operators$values, theta[problem$field$rows], sets)
   if (is.null(low)) return(list(bad = 1L))
@@ -98,9 +98,10 @@ vif_factor <- function(problem, sets, theta) {
 
 vif_sums <- function(vif, known) sums_without(vif_gram(vif), known, 2 * sum(log(vif$rows$sd)))
 
-# The log-determinant and the products a' K^-1 b of the first `known` columns, with the names of set_moments(), from the
-# inner products `gram` of all whitened columns and the `logdet` of R. The other columns, Z, have random coefficients b
-# ~ N(0, I): `root` is the upper triangular root of S, and `along` = S^-1 Z' R^-1 [y X].
+# The log-determinant of K and the products a' K^-1 b of the first `known` columns, in a list with the names of
+# set_moments(). They are computed from `gram`, the inner products of all whitened columns, and from the `logdet` of R.
+# The other columns, Z, have random coefficients b ~ N(0, I): `root` is the upper triangular root of S, and `along` =
+# S^-1 Z' R^-1 [y X].
 sums_without <- function(gram, known, logdet) {
   low <- -seq_len(known)
   root <- chol_or_null(gram[low, low, drop = FALSE] + diag(nrow(gram) - known))

@@ -1,7 +1,8 @@
-# For fits with `method = "auto"`, the choice between Vecchia's approximation and VIF, and of the number of neighbours.
+# For fits with `method = "auto"`: the choice between Vecchia's approximation and VIF (lik_vif.R), and the choice of the
+# number of neighbours.
 
-# The likelihood for how$method "vecchia"; with how$compared, suited_settings() chooses between Vecchia's approximation
-# and VIF.
+# The likelihood if how$method is "vecchia". If how$compared is TRUE, suited_settings() chooses between Vecchia's
+# approximation and VIF.
 neighbour_likelihood <- function(data, model, how) {
   current <- likelihood_by_neighbours(data, model, how)
   if (!isTRUE(how$compared)) return(current)
@@ -23,14 +24,14 @@ likelihood_by_neighbours <- function(data, model, how) {
   make(data, model, how)
 }
 
-# The settings of a fit, updated by settings that a likelihood has chosen.
+# The settings of a fit, in which `settings`, the choice of a likelihood, replace the previous ones.
 with_settings <- function(how, settings) {
   if (is.null(settings)) return(how)
   how$compared <- NULL
   replace(how, names(settings), settings)
 }
 
-# TRUE for fields for which many neighbours are necessary to screen off the other observations.
+# TRUE for fields in which many neighbours are necessary before the other observations have little influence.
 may_need_inducing_points <- function(model) {
   if (!has_field(model)) return(FALSE)
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
@@ -38,7 +39,7 @@ may_need_inducing_points <- function(model) {
 
 # Candidate settings in the order of the time that a likelihood takes: Vecchia's approximation with the default number
 # of neighbours and with more neighbours, up to `max_count`, and VIF with up to `largest` entries of the factors. If the
-# user gave the number of neighbours, only this number is used.
+# user chose the number of neighbours, all candidates have this number.
 neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
@@ -65,8 +66,8 @@ least_loss <- function(candidates, loss, tol) {
 }
 
 # Returns loss(settings): the difference from the exact log-likelihood per observation at theta. The result is the
-# larger of two estimates: the difference for a subset, which includes the information of distant observations, and the
-# expected difference for all observations, which reflects the spacing of all observations.
+# larger of two estimates. The difference for a subset includes the information of distant observations. The expected
+# difference for all observations reflects the spacing of all observations.
 expected_loss <- function(data, model, how, theta) {
   losses <- list(loss_of_subset(data, model, how, theta), loss_of_some(data, model, how, theta))
   function(settings) max(vapply(losses, function(loss) loss(settings), 0))
@@ -82,7 +83,7 @@ loss_of_subset <- function(data, model, how, theta, size = 1500) {
   }
 }
 
-# The loss as a function of the settings, for the field without effects, see sampled_loss().
+# Returns a function of the settings that estimates the loss by sampled_loss(), for the field without effects.
 loss_of_some <- function(data, model, how, theta) {
   problem <- vif_problem(data, model, how)
   theta <- unname(theta)[problem$field$rows]
@@ -91,11 +92,12 @@ loss_of_some <- function(data, model, how, theta) {
   function(settings) loss(settings$neighbours, if (settings$method == "vif") inducing_count(how, data))
 }
 
-# loss(m, rank): the expected difference from the exact log-likelihood for each observation, with m neighbours and,
-# unless NULL, `rank` inducing points. The difference is the mean of log(sd / exact sd) over observations, with the sd
-# of an observation given its neighbours. The mean is over `count` observations that are evenly spaced in the ordering,
-# and the sd given `reference` neighbours approximates the exact sd. With inducing points, both are standard deviations
-# of the residual process, so the result is an upper bound.
+# Returns a function loss(m, rank): the expected difference from the exact log-likelihood per observation, with m
+# neighbours and `rank` inducing points, or no inducing points if `rank` is NULL. The difference is the mean of log(sd /
+# exact sd) over observations, where sd is the standard deviation of an observation given its neighbours. The mean is
+# over `count` observations that are evenly spaced in the ordering, and the sd given `reference` neighbours approximates
+# the exact sd. With inducing points, both standard deviations are those of the residual process, so the result is an
+# upper bound.
 sampled_loss <- function(sets, model, operators, theta, reference = 480L, count = 100) {
   some <- some_positions(nrow(sets$near), count)
   near <- sets_of_some(sets, some, sets$search(min(reference, nrow(sets$near) - 1L), some))

@@ -1,12 +1,12 @@
-# Random effects and smooths in addition to a VIF approximation: the columns E = B L of effects, with few entries in
-# each row, extend the low-rank columns V', and all coefficients have the prior N(0, I). Without effects, a result of
-# vif_factor() has no `entries`.
+# Random effects and smooths in addition to a VIF approximation (lik_vif.R): the columns E = B L of effects, with few
+# entries in each row, extend the low-rank columns V', and all coefficients have the prior N(0, I). Without effects, a
+# result of vif_factor() has no `entries`.
 
 vif_entries <- function(problem, sets, theta) {
   if (length(problem$effects)) effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
 }
 
-# Checks the number of coefficients, because S of all coefficients is a dense matrix.
+# Checks the number of coefficients, because the matrix S, which has a row for each coefficient, is dense.
 check_coefficients <- function(effects, call = NULL) {
   count <- count_coefficients(effects)
   if (count <= most_coefficients) return(invisible())
@@ -25,9 +25,9 @@ vif_gram <- function(vif) {
 }
 
 # Let A be the derivatives of a function with respect to the products of vif_gram(), with the block A_DE for products of
-# dense columns and effects and the block A_EE for products of effects. Let z and e be rows of U [y X V'] and U E. The
-# terms 2 z' A_DE e and e' A_EE e contribute to the derivatives with respect to z, `slopes`, and with respect to the
-# weights and the logarithms of the standard deviations of the rows of U.
+# dense columns and effects and the block A_EE for products of effects. Let z be a row of U [y X V'] and e the row of U
+# E for the same observation. The terms 2 z' A_DE e and e' A_EE e contribute to the derivatives with respect to z,
+# `slopes`, and with respect to the weights and the logarithms of the standard deviations of the rows of U.
 slopes_beside_vif <- function(vif, by_gram) {
   entries <- vif$entries
   if (is.null(entries)) return(list(slopes = 0, weights = 0, log_sd = 0))

@@ -12,7 +12,8 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
-  # derivatives through z = (y - weights' y of neighbours) / sd, and through 2 log sd in the log-determinant
+  # derivatives through z = (y - weights' y_n) / sd, with y_n at the neighbours, and through 2 log sd in the
+  # log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
   by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)
@@ -26,8 +27,8 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   gradient
 }
 
-# The derivatives with respect to the inner products of all whitened columns: of log det S, and of the products that
-# sums_without() computes.
+# The derivatives of log det S, and of the products that sums_without() computes, with respect to the inner products of
+# all whitened columns.
 gram_adjoint <- function(sums, results, reml) adjoint_of_products(sums, adjoint_of_known(results, reml))
 
 adjoint_of_known <- function(results, reml) {
@@ -45,7 +46,7 @@ adjoint_of_products <- function(sums, by_known) {
 }
 
 # The derivatives with respect to theta that act through V = L^-1 k(Z, X), given the derivatives with respect to V. The
-# likelihood depends only on V'V, so any root L of k(Z, Z) may be differentiated. With a symmetric change of the root,
+# likelihood depends only on V'V, so the derivatives may use any root L of k(Z, Z). With a symmetric change of the root,
 # dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
@@ -57,7 +58,7 @@ low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
     weighted_derivatives(derivatives, theta, sets$inducing, sets$inducing, within)
 }
 
-# sum_ij w_ij dk(x_i, y_j) / dtheta, some columns at a time.
+# Computes sum_ij w_ij dk(x_i, y_j) / dtheta in groups of columns of w.
 weighted_derivatives <- function(derivatives, theta, x, y, w, max_entries = 2e6) {
   theta <- unname(theta)
   width <- max(1, floor(max_entries / (nrow(x) * length(theta))))
@@ -70,8 +71,8 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, max_entries = 2e6)
   total
 }
 
-# information(profiled) of new_state(): the average information. The products of the derivatives of the covariance with
-# vectors are finite differences, which are computed once.
+# The function information(profiled) for new_state(): the average information. Finite differences give the products of
+# vectors with the derivatives of the covariance, and are computed once.
 vif_information <- function(problem, sets, theta, vif, sums, results, profile) {
   parts <- once(function() {
     state <- vif_residual(vif, sets, sums, results)
@@ -92,7 +93,8 @@ vif_residual <- function(vif, sets, sums, results) {
   list(alpha = solved[, 1], z = z, scale = results$scale)
 }
 
-# The derivatives of the covariance with respect to each parameter, times x.
+# The products dK x of the derivative of the covariance with respect to each parameter and the vector x, one column for
+# each parameter.
 vif_derivatives <- function(problem, sets, theta, vif, x) {
   before <- vif_times(vif, x)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
@@ -105,7 +107,7 @@ vif_derivatives <- function(problem, sets, theta, vif, x) {
   derivatives
 }
 
-# The covariance of the approximation without effects times x.
+# The product of the approximate covariance, without effects, and x.
 vif_times <- function(vif, x) {
   u <- vif$rows
   rest <- sparse_multiply(u, sparse_multiply(u, x, inverse = TRUE, transposed = TRUE), inverse = TRUE)
@@ -117,7 +119,7 @@ whitened_factors <- function(vif) {
   vif$white[nrow(vif$white) - rank + seq_len(rank), , drop = FALSE]
 }
 
-# The inverse of the covariance of the approximation times x, with the `low_root` of vif_sums().
+# The product of the inverse of the approximate covariance and x. `low_root` is the upper triangular root of S.
 vif_solve <- function(vif, low_root, x) {
   x <- sparse_multiply(vif$rows, x)
   low <- backsolve(low_root, backsolve(low_root, low_products(vif, x), transpose = TRUE))

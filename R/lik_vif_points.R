@@ -15,7 +15,7 @@ vif_sets <- function(sets, model, rank) {
 # factors(u) returns the columns v(u). NULL if k(Z, Z) is singular. The variances of the inducing points are larger by
 # the factor 1 + `jitter`, so that k(Z, Z) has a factor in spite of rounding. The residual process includes the
 # difference. For an observation without noise at an inducing point, this difference is the whole conditional variance,
-# and a larger jitter leaves it more correct digits.
+# so the conditional variance has more correct digits if the jitter is larger.
 low_rank_factors <- function(values, theta, sets) {
   theta <- unname(theta)
   inducing <- sets$inducing
