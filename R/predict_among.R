@@ -1,6 +1,6 @@
-# Windows of a map in joint predictions: the order of the cells and, for each window, the cells on which the window
-# depends are determined for the whole map. Memory holds the coordinates and the search tree of all cells, but not their
-# predictions.
+# Windows of a map in joint predictions. A window is a group of rows of the map that is predicted at a time. The order
+# of the cells, and the cells on which each window depends, are determined for the whole map. Memory holds the
+# coordinates and the search tree of all cells, but not their predictions.
 
 # TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.
 is_joint_map <- function(object, cells) {
@@ -9,8 +9,8 @@ is_joint_map <- function(object, cells) {
 
 most_joint_cells <- 2e7
 
-# TRUE if a map is predicted cell by cell, from values of the field in each cell; the observations are divided into
-# cells as in a fit of a table.
+# TRUE if predictions of a map are computed for one cell of the observations at a time. The observations are divided
+# into such cells, boxes of the domain, as in a fit of a table (table_cells.R).
 is_map_by_cells <- function(object, request, options) {
   plain <- is.null(options$zones) && is.null(request$block) && !is_local_trend(request$how)
   plain && inherits(object, "gp") && object$method == "vecchia" && !has_effects(object$model) && is_joint(object) &&
@@ -43,15 +43,15 @@ all_cells <- function(job) {
                 before = split(before[-length(before)], rep(seq_along(counts), lengths(counts)))))
 }
 
-# For targets in `rows` of tile k with `count` complete cells: the numbers of their points among the points of all
-# cells.
+# For targets in `rows` of tile k with `count` complete cells: the indices of the targets' points among the points of
+# all cells.
 among_cells <- function(whole, k, rows, count) {
   first <- whole$before[[k]][[rows[[1]]]] * whole$nodes
   of_variables <- (seq_len(whole$variables) - 1) * whole$cells * whole$nodes
   list(whole = whole, numbers = rep(of_variables, each = count * whole$nodes) + first + seq_len(count * whole$nodes))
 }
 
-# The points of all cells, transformed by f to the columns that another fit reads.
+# `cells` with the points of all cells transformed by f to the columns that another fit reads.
 moved_among <- function(cells, f) {
   if (is.null(cells)) return(NULL)
   whole <- cells$whole
@@ -59,7 +59,7 @@ moved_among <- function(cells, f) {
   replace(cells, "whole", list(whole$moved))
 }
 
-# The result of joint_places() for targets; if the targets are cells of a map, for all cells of the map.
+# The result of joint_places() for the targets or, if the targets are cells of a map, for all cells of the map.
 places_of_targets <- function(object, base, targets, given) {
   posterior <- function() if (given) base$posterior()
   whole <- targets$among$whole

@@ -1,38 +1,38 @@
 # The base points of a fit by neighbours are the points on which new points are conditioned: observations, or values of
-# the field at the observations (predict_field.R). A list:
+# the field at the observations (predict_field.R). They are described by a list:
 #
-#   fit                 a fit whose observations are the base points; it has their covariances
+#   fit                 a fit whose observations are the base points, with the covariances of the base points
 #   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
 #   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
-#   known               the numbers of the base points whose value is the field itself, without noise
-#   process, trend()    the mean of the process at the base points, and the same for the columns of the trend in place
-#                       of the data
-#   cover()             numbers of few base points that cover all of them, see joint_order()
+#   known               the indices of the base points whose value is the field itself, without noise
+#   process, trend()    the mean of the process at the base points given the data; trend() has a column for each column
+#                       of the trend, the mean if this column replaces the data
+#   cover()             the indices of a few base points that cover the region of all base points, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
-#   beside              the number of earlier new points in addition to joint(), see joint_order(); NULL: joint()
-#                       includes earlier new points
-#   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
-#                       deviations
+#   beside              the number of earlier new points in the conditioning set in addition to joint(), see
+#                       joint_order(); NULL if the number joint() includes earlier new points
+#   nearest(u)          the weights of the nearest base points in the prediction of the field at points u, and the
+#                       conditional standard deviations of the field
 #   width               the maximum number of points u in one call
 #   elsewhere(count)    whether worker processes should predict `count` points
 #   posterior()         the distribution of the values of the base points given the data, see joint_sets(); NULL if
 #                       these values are known
-#   sums(sets), parts(sets)  the variances of the weighted sums `sets` of base points given the data; a matrix with a
-#                       column for each sum, whose inner products are the covariances
-#   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow if the
-#                       observations have the values in a column
-#   correct(values)     as solve(), for correction() of new_conditioning()
+#   sums(sets)          the variances of the weighted sums `sets` of base points given the data
+#   parts(sets)         a matrix with a column for each sum; the inner products of columns are the covariances of sums
+#   solve(values)       the coefficients of the trend `beta` and the `values` of the base points that result if a
+#                       column of the argument replaces the observations
+#   correct(values)     the result of solve(), or with draws of errors, for correction() of new_conditioning()
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
-#   row(k)              the observation of base point k
-# In joint predictions with effects of a family (predict_joint_effects.R), the coefficients of effects come before the
-# base points:
-#   field, points_of(u)  the fit of the field, and the columns of u that this fit reads; otherwise NULL and u
-#   entries(u)          the sums of coefficients at points u; otherwise NULL
+#   row(k)              the index of an observation at base point k
+# In joint predictions of a family with random effects (predict_joint_effects.R), the base points are the coefficients
+# of effects, followed by the values of the field. The list then has further elements:
+#   field, points_of(u)  the fit of the field, and the columns of u that this fit reads; without effects, NULL and u
+#   entries(u)          the sums of coefficients at points u; without effects, NULL
 
-# The base points for the nearest and for the joint conditioning. Distant points add little information to near values
-# of the field, but more information to near noisy observations. Joint predictions therefore use values of the field,
-# unless there are too many.
+# The base points for two kinds of conditioning: on the nearest base points, and joint with other new points. If near
+# values of the field are known, distant points add little information; if near observations are noisy, distant points
+# add more. Joint predictions therefore use values of the field, if their number is not too large.
 nearest_base <- function(object) UseMethod("nearest_base")
 joint_base <- function(object) UseMethod("joint_base")
 
@@ -83,9 +83,9 @@ observed_base <- function(object, count = local_count_of(object)) {
   ))
 }
 
-# Number of earlier new points in addition to the nearest noisy observations of a new point. If new points replaced
-# observations, the information of the noisy observations around a dense group of new points would be counted several
-# times, and standard errors would be too small.
+# The number of earlier new points in the conditioning set of a new point, in addition to its nearest noisy
+# observations. If earlier new points replaced observations, the information of the noisy observations around a dense
+# group of new points would be counted several times, and standard errors would be too small.
 new_beside_noisy <- 30L
 
 # A few rows of `near` that cover the region of all rows: the first rows of the maximum-minimum distance ordering of
@@ -101,8 +101,9 @@ observed_exactly <- function(object) {
   noise_variance(object$data, object$model, object$theta) == 0 & !is_lmc(object$model$covariance)
 }
 
-# f(u, m): the weights of the nearest `m` base points for the field at points u, and its conditional standard
-# deviations, with covariances by `values`. A GPU copies the base points once.
+# Returns a function f(u, m): the weights of the nearest `m` base points in the prediction of the field at points u, and
+# the conditional standard deviations of the field, with covariances by `values`. The base points are copied to a GPU
+# once.
 nearest_weights <- function(values, base, model, theta, reference = base$u, tree = search_tree(base$near)) {
   resident <- hold_sets(base$u, base$noise)
   search <- function(query, m) nearest_points(query, tree, m, backend = values)
@@ -113,14 +114,14 @@ nearest_weights <- function(values, base, model, theta, reference = base$u, tree
   }
 }
 
-# The covariance of a fit in the form that set_weights() reads. The covariance is always in float64, because the user's
-# setting of the precision only concerns products with matrices, which other methods use.
+# The covariance of a fit in the form that set_weights() reads. For methods other than Vecchia's, the covariance is in
+# float64, because the user's setting of the precision concerns products with matrices.
 sets_covariance <- function(object) {
   precision <- if (object$method == "vecchia") object$how$precision else "float64"
   covariance_matrix(object$model, precision, usable_backend(object$how$backend))
 }
 
-# The number of observations on which a point is conditioned. For a fit by another method than Vecchia's, this function
+# The number of observations on which a point is conditioned. For a fit by a method other than Vecchia's, local_count()
 # chooses the number.
 local_count_of <- function(object) {
   n <- length(object$data$y)

@@ -1,7 +1,7 @@
 # Means over blocks and polygons, computed as weighted means over points.
 
-# New points of a fit as centres of rectangular blocks: adds the nodes of a Gauss rule with four nodes along each
-# coordinate.
+# Adds the nodes of blocks to new points. The blocks are polygons (`areas`), or rectangles whose centres are the new
+# points. In a rectangle, the nodes are those of a Gauss rule with four nodes along each coordinate.
 with_blocks <- function(points, block, areas, d, call = caller_env()) {
   if (!is.null(areas)) {
     size <- lengths(areas$weight)
@@ -36,7 +36,8 @@ block_rule <- function(size, call = caller_env()) {
   list(at = unname(as.matrix(expand.grid(along))), weight = Reduce(function(a, b) as.vector(outer(a, b)), weights))
 }
 
-# The nodes of blocks as points. In local kriging, nodes have the neighbours of the centre of their block.
+# The nodes of blocks as points. In local kriging, the neighbours of a node are the neighbours of the centre of its
+# block.
 nodes_of <- function(points) {
   blocks <- points$blocks
   if (is.null(blocks)) return(points)
@@ -47,8 +48,8 @@ nodes_of <- function(points) {
 }
 
 # The predictive distribution of means of responses over blocks. The mean and the variance follow from the joint normal
-# distribution of the nodes, and quantiles are estimated from draws. If there are many nodes, the mean, the variance and
-# the quantiles are all estimated from draws.
+# distribution of the nodes, and quantiles are estimated from draws. If there are many nodes, draws also estimate the
+# mean and the variance.
 block_sample <- function(object, points, request) {
   if (needs_variance(request) && needs_draws_of_nodes(points, request$how)) {
     sums <- sums_by_draws(object, points, request)
@@ -75,7 +76,8 @@ block_sample <- function(object, points, request) {
                     if (count) matrix(as.numeric(unlist(draws)), length(blocks), count, byrow = TRUE))
 }
 
-# Calls f(numbers of nodes, their joint covariance matrix) for each block, with a progress bar.
+# Calls f(numbers, joint) for each block, with a progress bar: `numbers` are the indices of the nodes of the block, and
+# `joint` is the covariance matrix of these nodes.
 each_block <- function(object, targets, nodes, request, f) {
   errors_of <- conditioning_for(object, request$how)$errors
   rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
@@ -85,7 +87,7 @@ each_block <- function(object, targets, nodes, request, f) {
   }))
 }
 
-# The covariance matrix of responses at the nodes of a block. A node represents the points around it, so microscale
+# The covariance matrix of responses at the nodes of a block. A node represents all points around it, so microscale
 # variation averages out, like the nugget.
 covariance_within <- function(object, scale, mean, joint) {
   micro <- microscale_variance(object)
@@ -100,8 +102,8 @@ block_draws <- function(object, scale, mean, joint, weight, count) {
   as.vector(weight %*% average(field, sqrt(micro + scale$nugget), scale$back))
 }
 
-# Draws from a normal distribution, one per column: a Latin hypercube along the principal axes of the distribution, with
-# the exact quantiles along each axis.
+# Draws from a normal distribution, one draw in each column. The draws are a Latin hypercube along the principal axes of
+# the distribution: along each axis, they have the quantiles of the normal distribution.
 normal_draws <- function(mean, joint, count) {
   found <- eigen(joint, symmetric = TRUE)
   kept <- found$values > 1e-12 * max(found$values, 0)

@@ -1,8 +1,9 @@
-# Predictions of a fit of a table: the new points of a cell are predicted together, from values of the field in the cell
-# (predict_cells.R), or from the observations around the points. The latter predictions are those of a fit to these
-# observations, but with the parameters, coefficients and errors of the whole fit.
+# Predictions of a fit of a table, whose observations are divided into cells, boxes of the domain (table_cells.R). The
+# new points of a cell are predicted together, from values of the field in the cell (predict_cells.R), or from the
+# observations around the points. Predictions from observations are those of a fit to these observations, but with the
+# parameters, coefficients and errors of the whole fit.
 
-# The columns of predictions at `points`, in the order of the points; `points` is a result of new_points().
+# The columns of the predictions at `points`, a result of new_points(); the rows are in the order of the points.
 predicted_columns.gp_blocks <- function(object, points, request) {
   blocks <- object$blocks
   if (!nrow(points$u)) return(columns_from_data(object, points, blocks$heads, request))
@@ -22,8 +23,9 @@ columns_of_unit <- function(unit, object, request) {
   predictor_of_cell(object, unit$cell, request)(unit$points, unit$near)
 }
 
-# The parts of a fit that predictions in a worker process need: a small object without connections and environments of
-# formulas. It also has `first`, the number of heads of each cell, and `halo`, the widths of halos.
+# The parts of a fit that predictions in a worker process need: a small object without connections and without
+# environments of formulas. Its element `blocks` also has `first`, the number of heads of each cell, that is, of the
+# first points of the cell's ordering; and `halo`, the widths of the halos around cells (table_halo.R).
 fit_for_tasks <- function(object) {
   blocks <- object$blocks[c("columns", "n", "rows", "d", "m", "partition", "boxes", "level", "near_of")]
   blocks$store <- list(path = object$blocks$store$path)
@@ -34,7 +36,8 @@ fit_for_tasks <- function(object) {
   object
 }
 
-# New points at the locations of some heads of the table, the `rows` of the records of heads.
+# New points at the locations of some heads of the table; `rows` are the rows of these heads in the records of all
+# heads.
 points_of_heads <- function(object, rows) {
   data <- data_of_records(object$blocks$heads[rows, , drop = FALSE])
   list(u = data$u, x = data$x, offset = 0 * data$y, complete = rep(TRUE, length(rows)), fitted = FALSE)
@@ -53,8 +56,9 @@ columns_by_nearest <- function(object, points, near, request, k) {
   with_trees(columns_of_group(object, points, near, request, first_reach(object$blocks, k, object$vecchia$local)))
 }
 
-# Reads observations within `reach` of the box around all points. For a point with at least `count` observations within
-# `reach`, these include its nearest `count` observations. All other points are predicted again, with a larger reach.
+# Reads the observations within the distance `reach` of the box around all points, and predicts the points. If a point
+# has at least `count` observations within `reach`, the observations that were read include the nearest `count`
+# observations of this point. The remaining points are predicted again, with a larger reach.
 columns_of_group <- function(object, points, near, request, reach) {
   count <- object$vecchia$local
   base <- observations_around(object$blocks, near, reach, count)
@@ -77,8 +81,8 @@ columns_from_data <- function(object, points, records, request) {
   as.data.frame(predicted_columns(object, points_of_parts(object, points), request), optional = TRUE)
 }
 
-# The records of observations within `reach` of the box around points `near`, and the final reach, which grows until
-# there are `count` records.
+# The records of the observations within the distance `reach` of the box around the points `near`, and the final
+# `reach`, which is doubled until there are `count` records.
 observations_around <- function(blocks, near, reach, count) {
   box <- column_ranges(near)
   distance <- distance_of_boxes(blocks$boxes, box)

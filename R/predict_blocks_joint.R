@@ -1,7 +1,7 @@
-# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones. They
-# are computed from a fit in memory to the observations on which the new points depend, with the parameters,
-# coefficients and errors of the whole fit. The means and variances of points equal those that predictions by cells
-# have.
+# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones.
+# These distributions are computed with a fit in memory to the observations on which the new points depend; this fit has
+# the parameters, coefficients and errors of the whole fit. The means and variances of points equal those of predictions
+# by cells (predict_cells.R).
 
 # The fit in memory for new points u. Its element `table` is the fit of the table.
 joint_fit <- function(object, u, call = caller_env()) {
@@ -19,12 +19,13 @@ joint_fit <- function(object, u, call = caller_env()) {
   fit
 }
 
-# The `records` of observations: first a few heads that cover all observations, with the row numbers `cover`, then the
-# observations nearest to each of the points u.
+# The `records` of the observations on which points u depend. The first records, in the rows `cover`, are a few heads
+# that cover all observations; heads are the first points in the ordering of each cell. The other records are the
+# nearest observations of each point.
 records_near <- function(object, u, call) {
   blocks <- object$blocks
   near <- blocks$near_of(u)
-  # a few more neighbours, since `cover` may contain some of the nearest observations
+  # 20 more than necessary, since `cover` may contain some of the nearest observations
   count <- (object$vecchia$new %||% object$vecchia$local) + 20L
   most <- most_records(object)
   heads <- blocks$heads[covering_points(blocks$head_near()), , drop = FALSE]
@@ -40,9 +41,9 @@ records_near <- function(object, u, call) {
   list(records = records, cover = seq_len(nrow(heads)))
 }
 
-# The records of the nearest `count` observations of each point. The observations within `reach` of the box around all
-# points are sufficient for points with `count` observations within `reach`; for other points, more observations are
-# read.
+# The records of the nearest `count` observations of each point. The observations within the distance `reach` of the box
+# around all points are sufficient for points with `count` observations within `reach`. For the other points,
+# observations within a larger distance are read.
 nearest_records <- function(blocks, near, reach, count) {
   around <- observations_around(blocks, near, reach, count)
   from <- around$near_of(around$records)
@@ -56,7 +57,7 @@ nearest_records <- function(blocks, near, reach, count) {
   rbind(records, nearest_records(blocks, near[far, , drop = FALSE], max(radius[far]) * (1 + 1e-9), count))
 }
 
-# The number of observations that fit into memory with their tree, neighbours and weights.
+# The number of observations that fit into memory together with their search tree, neighbours and weights.
 most_records <- function(object) {
   memory <- object$how$control$memory
   if (is.null(memory)) return(5e6)

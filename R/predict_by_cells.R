@@ -1,8 +1,10 @@
-# Joint predictions from more observations than one factor of the field can hold. Means and variances of points come
-# from values of the field, cell by cell (predict_cells.R), as in fits of tables. Sums, draws and covariances come from
-# the joint distribution given the observations; covariances of points are scaled to the variances of the cells.
+# Joint predictions from more observations than one factor of the field can hold. Means and variances of points are
+# computed from values of the field in one cell of the observations at a time (predict_cells.R), as in fits of tables.
+# Sums, draws and covariances come from the joint distribution given the observations. Covariances of points are scaled
+# so that the variances are those of the predictions by cells.
 
-# TRUE if the field predicts better than the observations, but there are too many observations for one factor.
+# TRUE if predictions from values of the field are more accurate than predictions from the observations, but there are
+# too many observations for one factor of the field.
 predicts_by_cells <- function(object) {
   length(object$data$y) > most_latent && may_have_cells(object) && has_latent_field(object)
 }
@@ -11,7 +13,7 @@ may_have_cells <- function(object) object$model$d <= 3 && !isTRUE(object$model$i
 
 cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   moments <- function(targets, variance) {
-    # sums, and cells of a map with zones, require the joint distribution
+    # sums of points, and maps with zones (`among`), require the joint distribution
     if (are_points(targets) && is.null(targets$among)) return(moments_by_cells(object, joint, targets, variance))
     if (variance) joint$moments(targets) else joint$means(targets)
   }
@@ -32,8 +34,8 @@ cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   )
 }
 
-# The moments of points from the fields of their cells; if the field of a cell has no factor, the moments are
-# conditioned on observations.
+# The moments of points, given the values of the field in the cell of each point. If the field of a cell has no factor,
+# the moments are conditioned on observations.
 moments_by_cells <- function(object, joint, targets, variance) {
   if (!targets$n) return(if (variance) joint$moments(targets) else joint$means(targets))
   object <- with_cells(object)
@@ -60,7 +62,7 @@ moments_of_unit <- function(unit, object, variance) {
   })
 }
 
-# The fit with its observations divided into cells, as in a fit of a table.
+# The fit in the form of a fit of a table, with its observations divided into cells.
 with_cells <- function(object) {
   if (!is.null(object$table)) return(object$table)
   blocks <- kept_for(object, cells_of_fit)

@@ -1,9 +1,10 @@
-# Predictions in a cell of a table from values of the field at the observations in the cell and around it
-# (table_halo.R). Joint predictions of a fit in memory also use values of the field (predict_field.R). Each new point is
-# conditioned on its nearest values alone, so that a prediction does not depend on other new points.
+# Predictions in a cell of a table, which is a box of the domain (table_cells.R), from values of the field at the
+# observations in the cell and around it (table_halo.R). Joint predictions of a fit in memory also use values of the
+# field (predict_field.R). In predictions by cells, each new point is conditioned only on its nearest values of the
+# field, so that a prediction does not depend on other new points.
 
-# Returns f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are
-# `near`. The field is computed once for all calls of f.
+# Returns a function f(points, near), which computes the columns of predictions at new points of cell k; `near` has the
+# coordinates of these points in which distances are computed. The field is computed once for all calls of f.
 predictor_of_cell <- function(object, k, request) {
   local <- if (predicts_from_field(object, request)) with_trees(field_of_cell(object, k))
   if (is.null(local)) return(function(points, near) columns_by_nearest(object, points, near, request, k))
@@ -27,16 +28,17 @@ field_of_cell <- function(object, k) {
   }, about)
 }
 
-# Frees the field of the previous cell, which a cell dropped, and the units of a likelihood: the memory for the field of
-# a large cell is then that of one field.
+# Frees the memory of the previous cell's field, to which no object refers any more, and the units that a likelihood
+# kept. Otherwise, two fields would be in memory at once.
 free_dropped_fields <- function(n) {
   if (n <= few_latent) return(invisible())
   the$units <- NULL
   gc()
 }
 
-# The fit to the observations that determine the field in cell k of a fit_for_tasks(), with the parameters of that fit.
-# NULL if the field has no posterior, or if there are many dimensions, where a cell is hardly wider than its halo.
+# A fit to the observations that determine the field in cell k, with the parameters of `object`, a result of
+# fit_for_tasks(). NULL if the precision of the field given the data has no factor, or if there are more than three
+# dimensions, in which the halo around a cell is about as wide as the cell.
 fit_around_cell <- function(object, k) {
   blocks <- object$blocks
   if (blocks$d > 3) return(NULL)
@@ -54,8 +56,8 @@ fit_around_cell <- function(object, k) {
   object
 }
 
-# Contributions to variances below this fraction are omitted if there are many observations. With 1e6 observations, this
-# changes standard errors by less than 6e-5, and takes a quarter of the time.
+# If there are many observations, contributions to variances that are smaller than this fraction are omitted. With 1e6
+# observations, the omission changes standard errors by less than 6e-5 and reduces the time to a quarter.
 small_share <- 1e-8
 
 # The number of neighbours in the factor of the field, which is chosen as for a fit in memory, see with_latent_field().

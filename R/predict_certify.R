@@ -1,9 +1,9 @@
 # Predictions of an approximate fit compared with exact predictions.
 
-# Sites where predictions are compared, in the form of new_points(): half of them between neighbouring observations,
-# half anywhere in the range of the coordinates. If there are several variables, the sites belong to each variable in
-# turn. A site has the group of the nearest observation of its variable. It also has the trend of this observation,
-# unless the trend is a function of the coordinates.
+# The sites where predictions are compared, in the form of new_points(). Half of the sites are between neighbouring
+# observations, and half are anywhere in the range of the coordinates. If there are several variables, the sites are
+# assigned to the variables in turn. Each site has the group of the nearest observation of its variable. If the trend is
+# not a function of the coordinates, the site also has the trend of this observation.
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
@@ -44,7 +44,7 @@ trend_by_coordinates <- function(data, u, nearest) {
   x
 }
 
-# Selects some of the rows of new data.
+# Selects a random sample of `count` rows of new data, or all rows if there are fewer.
 chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env()) {
   points <- new_points(object, newdata, coords, call = call)
   if (!is.null(points$blocks)) {
@@ -56,9 +56,10 @@ chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env
        variable = points$variable[rows], rows = which(points$complete)[rows])
 }
 
-# A row for each site: the prediction and the standard error of the field by the fit, and bounds for the exact
-# prediction and standard error. The error of the mean is at most the root of the product of two gaps between bounds,
-# the gap of the response and the gap of the site.
+# A data frame with a row for each site: the prediction and the standard error of the field by the fit, and bounds for
+# the exact prediction and the exact standard error. Each gap is the difference of the upper and the lower bound of a
+# quadratic form. The error of the mean is at most the square root of the product of the gap of the response and the gap
+# of the site.
 certified_predictions <- function(object, sites, bounds, problem) {
   moments <- problem$moments
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)

@@ -1,6 +1,7 @@
-# Results: columns of predictions are converted to the rows and the class of newdata.
+# Converts columns of predictions to a result with the rows and the class of newdata.
 
-# The columns of a predictive distribution, a list; `request` has the fields se.fit, interval, level, probs and above.
+# The columns that `request` selects from the predictive distribution x, as a list. `request` has the elements `se.fit`,
+# `interval`, `level`, `probs` and `above`.
 predictive_columns <- function(x, request) {
   table <- list(fit = predictor(x))
   if (request$se.fit) table$se.fit <- sqrt(variance(x))
@@ -16,7 +17,7 @@ level_columns <- function(table, name, levels, f) {
   table
 }
 
-# A table with the rows and the class of newdata; if only the mean was requested, a vector.
+# Returns the table with the rows and the class of newdata. If only the mean was requested, returns a vector.
 give_back_points <- function(table, points, newdata, object) {
   place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
   table <- table[place, , drop = FALSE]
@@ -30,7 +31,7 @@ give_back_points <- function(table, points, newdata, object) {
   stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))
 }
 
-# A matrix with a row and a column for each row of newdata, NA for rows with missing values.
+# A matrix with a row and a column for each row of newdata; the entries are NA for rows with missing values.
 matrix_of_rows <- function(covariances, object, points) {
   variables <- response_names(object)
   kept <- which(rep(points$complete, max(1, length(variables))))
@@ -70,8 +71,8 @@ give_back.stars <- function(like, table) {
   stars::st_as_stars(lapply(table, array, unname(dim(like))), dimensions = stars::st_dimensions(like))
 }
 
-# Cross-validated points and cells: an object of class sf, or if sf is not installed, a data frame with columns of
-# coordinates.
+# The results of cross-validation at points or cells: an object of class sf or, if sf is not installed, a data frame
+# with columns of coordinates.
 at_points <- function(table, parts) {
   if (is.null(parts$kind)) return(table)
   u <- as.data.frame(parts$u)

@@ -1,19 +1,18 @@
-# The contract of a conditioning, which is the process of a fit given its data. Predictions, simulations and
-# cross-validation do not use the method of a fit in any other way.
+# A conditioning is the distribution of the process of a fit given its data, as a list of functions. Predictions,
+# simulations and cross-validation call only these functions, whatever the method of the fit.
 #
-# A conditioning is a list of functions, the arguments of new_conditioning(). Arguments without a default are required;
-# the defaults of optional arguments are computed from the others. `targets` is a result of targets_of() for n points or
-# means.
+# The functions are the arguments of new_conditioning(). Arguments without a default are required; the defaults of the
+# optional arguments are computed from the required ones. `targets` is a result of targets_of() for n points or means.
 #
 #   means(targets)         two parts of the mean: the `trend`, whose coefficients are estimated, and the mean of the
 #                          `process`
-#   moments(targets)       the same, with the `variance` of the field, including the uncertainty of the trend, and the
-#                          Lagrange multiplier `lagrange` of the trend
+#   moments(targets)       the columns of means(); the `variance` of the field, including the uncertainty of the trend;
+#                          and the Lagrange multiplier `lagrange` of the trend
 #   errors(targets)        the covariance matrix of the errors of all targets, symmetric up to rounding
-#   errors_among(targets)  f(numbers): the covariance matrix of the errors of some targets. A kind defines errors() or
-#                          errors_among().
-#   correction(points, values)     kriging predictions at points from columns of values at the observations; if a family
-#                          has negative weights, draws of the error due to these weights are subtracted
+#   errors_among(targets)  a function f(numbers): the covariance matrix of the errors of the targets with the indices
+#                          `numbers`. Each kind of conditioning defines errors() or errors_among().
+#   correction(points, values)     kriging predictions at points, with a column of values in place of the observations;
+#                          if a family has negative weights, draws of the error due to these weights are subtracted
 #   prior_draws(u, nsim, features) draws of the process at points u from the model
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
 #   inverse()              parts of the inverse of the covariance matrix K of the observations: its `diagonal`,
@@ -22,9 +21,9 @@
 #                          reductions of their variances
 #   exact                  whether means and moments are exact
 #
-# The kinds:
+# The kinds of conditioning, and the points on which a new point is conditioned:
 #
-#   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
+#   exact, iterative   all observations, with a Cholesky factor or a solver     predict_solved.R
 #   nearest            the nearest base points of each point                    predict_nearest.R
 #   joint              the nearest base points and earlier new points           predict_joint.R
 #   cells              values of the field in the cell of each point            predict_by_cells.R
@@ -45,8 +44,8 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is a result of prediction_request(). Windows of a map share the conditioning in
-# `prepared`.
+# The conditioning of a fit; `how` is a result of prediction_request(). All windows of a map share the conditioning
+# `object$prepared`.
 conditioning_for <- function(object, how = field_request$how) {
   if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))

@@ -1,6 +1,7 @@
 # Predictions of the derivative of the field and its trend with respect to a coordinate.
 
-# The fit with columns of functionals in its points. If no derivatives were observed, all observations are values.
+# The fit with columns in its points that say whether a point is a value or a derivative of the field. If no derivatives
+# were observed, all observations are values.
 with_derivative <- function(object, derivative, call = caller_env()) {
   if (is.null(derivative)) return(object)
   names <- colnames(object$parts$u) %||% paste0("x", seq_len(object$model$d))
@@ -21,7 +22,7 @@ with_derivative <- function(object, derivative, call = caller_env()) {
   object
 }
 
-# New points as functionals, which are derivatives of the field.
+# New points, at which the derivative of the field is predicted in place of its value.
 points_of_derivative <- function(object, fit, points, newdata, derivative, call = caller_env()) {
   if (is.null(derivative)) return(points)
   d <- object$model$d
@@ -38,7 +39,7 @@ points_of_derivative <- function(object, fit, points, newdata, derivative, call 
   points
 }
 
-# The variables of the trend at the observations.
+# The variables of the trend at the observations, for predictions without newdata.
 rows_of_fit <- function(fit, derivative, call) {
   if (is_averages(fit$parts$layout)) {
     stop_kernops("input", "{.arg derivative} of a fit to averages needs {.arg newdata}.", call = call)

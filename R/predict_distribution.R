@@ -23,7 +23,8 @@ predictive_of <- function(object, moments, noise, scale, request) {
   predictive_transformed(normal, scale, if (request$unbiased) moments$lagrange else 0)
 }
 
-# The predictive distribution of posterior draws: the mixture over draws of the parameters.
+# The predictive distribution for posterior draws of the parameters: the mixture of the predictive distributions over
+# the draws.
 predictive_at.gp_posterior <- function(object, points, request) {
   check_memory(8 * 4 * nrow(points$u) * length(unique(object$number)))
   parts <- for_draws(object, function(fit, rows) {
@@ -34,8 +35,8 @@ predictive_at.gp_posterior <- function(object, points, request) {
 
 requested_scale <- function(object, request) if (request$type == "response") predictive_scale(object)
 
-# The covariance matrix of the field, of means of the response given the field, or of new observations; for blocks, the
-# covariance matrix of means over the blocks.
+# The covariance matrix of the errors of the field, of means of the response given the field, or of new observations.
+# For blocks, the covariance matrix of the errors of means over the blocks.
 covariance_at.gp <- function(object, points, request) {
   noisy <- is_noisy(request)
   nodes <- if (is.null(requested_scale(object, request))) points else nodes_of(points)
@@ -59,7 +60,7 @@ covariance_at.gp <- function(object, points, request) {
   covariance
 }
 
-# The covariance matrix of posterior draws, by the law of total covariance.
+# The covariance matrix for posterior draws of the parameters, by the law of total covariance.
 covariance_at.gp_posterior <- function(object, points, request) {
   weights <- draw_weights(object)
   of_means <- replace(request, c("se.fit", "probs", "above", "unbiased"), list(FALSE, NULL, NULL, FALSE))

@@ -12,7 +12,8 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   predicted(object, object$fit, newdata, request)
 }
 
-# Calls f(fit, rows) for each distinct draw of the parameters; `rows` are the numbers of all draws that are equal to it.
+# Calls f(fit, rows) for each distinct draw of the parameters: `fit` has the parameters of this draw, and `rows` are the
+# indices of all draws that are equal to this draw.
 for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)
@@ -26,7 +27,7 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   }))
 }
 
-# The positions of each distinct proposal among the draws.
+# A list with an element for each distinct proposal: the positions of this proposal among the draws.
 same_draws <- function(number) unname(split(seq_along(number), number))
 
 draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)

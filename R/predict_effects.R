@@ -40,7 +40,8 @@ effects_kriging.default <- function(object, how) {
   )
 }
 
-# Adds the uncertainty of the coefficients to moments.
+# Adds the variance of the gaps to the moments. The gap of a target is its error due to the uncertain coefficients of
+# trend and effects.
 with_gaps <- function(moments, object, fitted, base, targets) {
   sparse <- are_points(targets) && !is.null(fitted$joint$forms)
   gap_of <- if (sparse) coefficient_forms else coefficient_gap
@@ -53,8 +54,8 @@ with_gaps <- function(moments, object, fitted, base, targets) {
   replace(moments, "lagrange", list(parts$lagrange))
 }
 
-# Values of all coefficients of `entries`: `known` for coefficients with observations, and `new` for coefficients of new
-# levels.
+# The values of all coefficients of `entries`: `known` has the values of coefficients with observations, and `new` is
+# the value of coefficients of new levels.
 with_new <- function(fitted, entries, known, new = 0) {
   known <- as.matrix(known)
   rbind(known, matrix(new, entries$size - nrow(known), ncol(known)))
@@ -67,11 +68,12 @@ field_targets <- function(fitted, targets) {
   replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 
-# The number of targets whose gaps fit into 160 MB, if a target needs memory for `each` numbers.
+# The number of targets whose gaps fit into 160 MB, if the gap of one target consists of `each` numbers.
 gap_width <- function(each) max(1, floor(2e7 / each))
 
-# The errors of targets due to the coefficients of trend and effects, as in trend_uncertainty(): columns minus the part
-# that the neighbours explain. `new` are the columns of levels without observations.
+# The errors of targets due to the coefficients of trend and effects, a result of trend_uncertainty(). They are computed
+# from the columns of trend and effects at the targets, minus the part that the neighbours explain. `new` has the
+# columns of levels without observations.
 coefficient_gap <- function(object, fitted, base, targets) {
   entries <- effect_entries(fitted$effects, object$theta, targets$u)
   count <- length(fitted$mean)
@@ -99,7 +101,8 @@ coefficient_forms <- function(object, fitted, base, targets) {
   forms
 }
 
-# The columns and values of the entries of all neighbours of each set, for means() of row_sparse().
+# The columns and the weighted values of the entries at all neighbours of each set: the arguments of means() of
+# row_sparse().
 neighbour_entries <- function(sets, entries) {
   used <- sets$neighbours > 0
   near <- sets$neighbours[used]
@@ -128,10 +131,10 @@ effects_draws <- function(object, fitted, points, nsim) {
     joint_draws(fitted$inner, joint_base(fitted$inner), points, nsim, shift)
 }
 
-# A list: the `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients; the `joint`
-# distribution of the coefficients of trend and effects (lik_coefficients.R); the `inner` fit of the field and the
-# noise; and points_of(u), the columns of points u that the inner fit reads. The low-rank part of VIF is an effect with
-# `rank` coefficients.
+# A list of the `effects` of a fit, and their `entries` at the observations; the `mean` of the coefficients of effects;
+# the `joint` distribution of the coefficients of trend and effects (lik_coefficients.R); the `inner` fit of the field
+# and the noise; and points_of(u), the columns of points u that the inner fit reads. The low-rank part of a VIF
+# approximation (lik_vif.R) is an effect with `rank` coefficients.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],
                 object$how$control[c("ordering", "seed")], object$how$backend)
@@ -161,7 +164,7 @@ effects_of_fit <- function(object) {
   ))
 }
 
-# The fit of the field and the noise, for known coefficients of trend and effects.
+# The fit of the field and the noise to the data minus the trend and the given `effects`.
 inner_fit <- function(object, problem, effects) {
   data <- problem$data
   data$y <- process_of_data(object) - as.vector(effects)
@@ -176,7 +179,7 @@ inner_fit <- function(object, problem, effects) {
   inner
 }
 
-# The numbers of the coefficients of a leaf.
+# The indices of the coefficients that belong to a leaf of the covariance, which is a single term.
 coefficients_of <- function(effects, leaf) {
   effect <- Find(function(effect) identical(leaf_key(effect$leaf), leaf_key(leaf)), effects)
   effect$before + seq_len(effect$size * max(1, length(effect$levels)))

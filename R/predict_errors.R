@@ -1,12 +1,13 @@
-# Draws of the errors of the coefficients of effects and of the field at its places, given the observations. The
-# coefficients come before the field. The errors have the distribution N(0, (P + A' D A)^-1): P is the precision of
-# coefficients and field, A maps coefficients and field to the observations, and D has the weights of the observations
-# without the nugget (latent_system()).
+# Draws of the errors of the coefficients of effects and of the field at its places, the distinct locations, given the
+# observations. In each draw, the coefficients come before the field. The errors have the distribution N(0, (P + A' D
+# A)^-1): P is the precision of coefficients and field, A maps coefficients and field to the observations, and D has the
+# weights of the observations without the nugget (latent_system()).
 #
 # For positive D, a draw is the product of (P + A' D A)^-1 and the sum of independent draws from N(0, P) and N(0, A' D
-# A). If weights are negative, a draw for the positive weights, with covariance S, is corrected. Let B be the rows of A
-# with reduced weights, d the positive minus the true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e
-# standard normal: the correction adds S B' d^1/2 T e.
+# A). If some weights are negative, `system` also has positive weights that are close to them. A draw for the positive
+# weights, with covariance S, is then corrected. Let B be the rows of A with reduced weights, d the positive minus the
+# true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e standard normal. The correction adds S B' d^1/2
+# T e to the draw.
 
 posterior_errors <- function(system, nsim) {
   errors <- system$mean(system$positive, normal_sums(system, nsim))
@@ -39,8 +40,8 @@ errors_of_lower_weights <- function(system, nsim) {
   solved(inverse_root(product, normal_numbers(length(rows), nsim)))
 }
 
-# M^-1/2 x for the columns of x, by the method of Lanczos with full reorthogonalisation, for some columns at a time. M
-# is symmetric with eigenvalues in (0, 1], and is given as a function that returns products.
+# M^-1/2 x, by the method of Lanczos with full reorthogonalisation, in groups of `width` columns of x. M is symmetric
+# with eigenvalues in (0, 1], and product(x) returns M x.
 inverse_root <- function(product, x, width = 64) {
   for (columns in split(seq_len(ncol(x)), (seq_len(ncol(x)) - 1) %/% width)) {
     x[, columns] <- inverse_root_of(product, x[, columns, drop = FALSE])
@@ -64,8 +65,8 @@ corner_of_root <- function(M) {
   as.vector(e$vectors %*% (e$vectors[1, ] / sqrt(pmax(e$values, 1e-12))))
 }
 
-# The function correct() of base points (predict_base.R), for observations with the positive weights: as solve(), with
-# draws of the errors.
+# Returns the function correct() of base points (predict_base.R) for observations with negative weights: the result of
+# solve() for the positive weights, plus draws of the errors.
 solved_with_errors <- function(object, system) function(values) {
   off <- normal_numbers(ncol(object$data$x), ncol(values))
   errors <- errors_of_lower_weights(system, ncol(values))

@@ -2,20 +2,20 @@
 # scores of the predictions.
 
 # The cavity distribution of an observation is the normal distribution of its linear predictor in the Laplace
-# approximation, divided by the normal approximation of the density of the observation. With z = h + slope / W and P = S
-# - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, the cavity has the mean z_i - (P z)_i / P_ii and the variance 1 / P_ii -
-# 1 / W_i. `left` is W_i times the variance given all observations; if `left` is 1 or more, the cavity distribution does
-# not exist.
+# approximation, divided by the normal approximation of the density of the observation. Let z = h + slope / W, S = (K +
+# W^-1)^-1 and P = S - S X (X' S X)^-1 X' S. The cavity distribution has the mean z_i - (P z)_i / P_ii and the variance
+# 1 / P_ii - 1 / W_i. `left` is W_i times the variance given all observations; if `left` is 1 or more, the cavity
+# distribution does not exist.
 leave_one_out.gp_family_fit <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight
-  # TRUE unless the other observations do not determine a coefficient of the trend
+  # TRUE if the other observations determine all coefficients of the trend
   told <- weight == 0 | 1 - left > 1e-12 * abs(inverse$diagonal / weight)
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))
-  # for an observation without information, the cavity is the predictive distribution given all observations
+  # for an observation without information, the cavity distribution is the predictive distribution given all data
   idle <- which(weight == 0 | abs(left) < 1e-9)
   if (length(idle)) {
     points <- some_points(new_points(object, NULL, NULL), idle)
@@ -38,7 +38,7 @@ predict_fold.gp_family_fit <- function(object, out, refit) {
   cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, variance, Inf))
 }
 
-# Scores of the observations, from the predictive distributions of their linear predictors.
+# The scores of the predictions of all observations, from the predictive distributions of the linear predictors.
 score_columns.gp_family_fit <- function(object, normal) {
   told <- is.finite(normal$mean)
   normal$variance <- ifelse(told, normal$variance, 0)

@@ -1,5 +1,6 @@
-# Predictions of fits with a family, random effects and smooths by Vecchia's approximation of the field: the base points
-# (predict_base.R) are the coefficients of the effects, with the prior N(0, I), and the field at the places.
+# Predictions by Vecchia's approximation of the field for fits with a family and with random effects or smooths. The
+# base points (predict_base.R) are the coefficients of the effects, with the prior N(0, I), and the field at the places,
+# the distinct locations of the observations.
 
 effects_kriging.gp_family_fit <- function(object, how) {
   system <- kept_for(object, fitted_system)

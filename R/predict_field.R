@@ -1,9 +1,10 @@
-# The field at the locations of the observations, given the data, as base points. They are used by fits with a family by
-# Vecchia's approximation, and by joint predictions from noisy observations.
+# Base points that are values of the field at the locations of the observations, given the data. Predictions by
+# Vecchia's approximation use these base points for fits with a family, and for joint predictions from noisy
+# observations.
 
-# The list that predict_base.R describes. `system` is a result of latent_system() for `sets`; `weight` are the weights
-# of the observations, and `field` is the mean of the field. The parts for standard errors are computed on first use;
-# for `nothing` see sparse_posterior().
+# The list that predict_base.R describes. `system` is a result of given_observations(), with system$field, the mean of
+# the field. joint() returns the number of points on which a new point is conditioned. The parts for standard errors are
+# computed on first use. For `nothing` see sparse_posterior().
 field_base <- function(object, system, joint, nothing = 1e-18) {
   sets <- system$sets
   posterior <- function() {
@@ -38,12 +39,13 @@ field_base <- function(object, system, joint, nothing = 1e-18) {
   ))
 }
 
-# The covariance of the field in float64, in which its precision is factorised.
+# The covariance of the field in float64, because the precision of the field is factorised in float64.
 field_covariance <- function(object) {
   covariance_matrix(object$model, backend = usable_backend(object$how$backend))
 }
 
-# The posterior of a fit with a family: latent_system(), its sets, and the mode of the field.
+# The posterior of the field in a fit with a family: a result of given_observations(), with the mode of the field,
+# system$field.
 fitted_system <- function(object) {
   about <- object$vecchia
   parts <- latent_parts(object$model, object$data$u)
@@ -68,8 +70,9 @@ fitted_system <- function(object) {
   c(system, list(field = field))
 }
 
-# The system with the observations: their weights, which may be negative, and `positive`, positive weights that are
-# close to these weights; `trend` has the columns x of the observations at the locations of the field.
+# Adds the observations to a result of latent_system(): `weight`, the weights of the observations, which may be
+# negative; `positive`, positive weights that are close to `weight`; and trend(), the columns x of the observations,
+# smoothed to the locations of the field.
 given_observations <- function(system, sets, weight, x, positive = weight) {
   system <- c(system, list(sets = sets, weight = weight, positive = positive))
   c(system, list(trend = once(function() smoothed(system, x))))
@@ -90,8 +93,9 @@ gaussian_system <- function(object) {
   c(system, list(field = smoothed(system, process_of_data(object))))
 }
 
-# The weights of observations of the field. The variance of the field is multiplied by latent_diagonal; the variance of
-# the mean noise at a location is reduced by the same amount, so that the covariance of the observations is exact.
+# The weights of the observations, given the values of the field. The variance of the field is multiplied by
+# `latent_diagonal`. Therefore the variance of the mean noise at each location is reduced by the same amount, so that
+# the covariance of the observations is exact.
 weight_beside_field <- function(object, system) {
   weight <- 1 / noise_variance(object$data, object$model, object$theta)
   variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u))
@@ -100,8 +104,7 @@ weight_beside_field <- function(object, system) {
 }
 
 # TRUE if the base points of joint predictions are values of the field. This is the case for up to 20,000 noisy
-# observations, and for more observations if the fit has a number of neighbours of the field
-# (with_prediction_changes()).
+# observations, and for more observations if with_prediction_changes() has chosen a number of neighbours for the field.
 has_latent_field <- function(object) UseMethod("has_latent_field")
 
 has_latent_field.gp_family_fit <- function(object) TRUE
@@ -110,10 +113,11 @@ has_latent_field.default <- function(object) {
   may_have_latent_field(object, if (is.null(object$vecchia$field)) few_latent else Inf)
 }
 
-# With more than `few_latent` observations, the factor of the field has up to 25 neighbours and takes about as long as
-# the fit: with these neighbours, standard errors are 0.4 % too small on average (with 20 neighbours, 1 % too small).
-# New points have twice as many neighbours as an observation of the fit. If there are more than `most_latent`
-# observations, predictions are computed cell by cell (predict_by_cells.R).
+# With more than `few_latent` observations, the factor of the field has up to 25 neighbours for each point, and its
+# computation takes about as long as the fit. With 25 neighbours, standard errors are 0.4 % too small on average (with
+# 20 neighbours, 1 % too small). New points have twice as many neighbours as an observation of the fit. If there are
+# more than `most_latent` observations, predictions are computed for one cell of the observations at a time
+# (predict_by_cells.R).
 few_latent <- 2e4
 most_of_field <- 25L
 most_latent <- 5e5
@@ -122,13 +126,13 @@ with_latent_field <- function(object) {
   object
 }
 
-# TRUE if there are at most `max_points` observations and all of them have noise.
+# TRUE if there are at most `max_points` observations and all observations have noise.
 may_have_latent_field <- function(object, max_points) {
   length(object$data$noise) <= max_points && !is_lmc(object$model$covariance) &&
     all(noise_variance(object$data, object$model, object$theta) > 0)
 }
 
-# Smooths columns of values of the process at the observations: predicts the field at the base points.
+# Predicts the field at the base points from columns of values at the observations.
 smoothed <- function(system, values, weight = system$weight) {
   values <- unname(as.matrix(values))
   system$mean(weight, system$gather(system$share(weight) * values))

@@ -1,12 +1,13 @@
-# Predictions of a map that are written to a file. Until all rows of `map.tif` are finished, the finished rows are in
-# the file `map.tif.part` in the same folder, as doubles with the layers of a cell adjacent. An ENVI header makes this
-# file readable by terra. An interrupted prediction resumes after the finished rows.
+# Predictions of a map that are written to a file. Until all rows of a map `map.tif` are finished, the finished rows are
+# in the file `map.tif.part` in the same folder. The part file contains doubles, and the values of all layers of a cell
+# are adjacent. An ENVI header makes the part file readable by terra. An interrupted prediction resumes after the
+# finished rows.
 
 part_file <- function(file) paste0(file, ".part")
 
 part_files <- function(file) paste0(part_file(file), c("", ".hdr", ".aux.xml", ".rds"))
 
-# Appends, after the first `done` rows of the map, a matrix with a row for each cell.
+# Writes `values`, a matrix with a row for each cell, after the first `done` rows of the map.
 append_map_rows <- function(file, values, template, done, call) {
   size <- 8 * done * terra::ncol(template) * ncol(values)
   name <- part_file(file)
@@ -54,8 +55,9 @@ while_writing <- function(file, call, code) {
   })
 }
 
-# The record of an interrupted prediction: the number of finished rows of each tile, TRUE for `complete` tiles, and the
-# state of sums over zones. `digest` identifies the fit, the map and the request of the prediction.
+# The record from which an interrupted prediction resumes: the number of finished `rows` of each tile of the map,
+# `complete`, which is TRUE for finished tiles, and the state of sums over `zones`. `digest` identifies the fit, the map
+# and the request of the prediction.
 new_record <- function(digest, tiles) {
   list(digest = digest, rows = numeric(tiles), complete = logical(tiles), zones = NULL)
 }
@@ -70,7 +72,7 @@ save_record <- function(file, record, call) {
   })
 }
 
-# The record of an earlier call that is resumed, or a new record.
+# The record of the earlier call if an interrupted prediction is resumed; otherwise a new record.
 record_of_file <- function(file, digest, tiles, options, call) {
   name <- paste0(part_file(file), ".rds")
   begun <- file.exists(name)

@@ -1,7 +1,7 @@
 # Joint conditioning: a new point is conditioned on base points and on other new points, see R/solve_joint.R.
 
-# TRUE if new points of a fit by neighbours are predicted jointly; `vecchia$joint` overrides this. Joint prediction is
-# not useful if each new point is conditioned on all observations anyway.
+# TRUE if new points of a fit by neighbours are predicted jointly; `object$vecchia$joint` overrides the default. Joint
+# prediction is not useful if each new point is conditioned on all observations anyway.
 is_joint <- function(object) {
   object$vecchia$joint %||% (object$vecchia$local < length(object$data$y) && !isTRUE(object$vecchia$iterative))
 }
@@ -28,7 +28,7 @@ joint_moments <- function(object, base, targets, variance) {
   })
 }
 
-# f(numbers): the covariance matrix of the errors of some of the targets.
+# Returns a function f(numbers): the covariance matrix of the errors of the targets with the indices `numbers`.
 joint_errors <- function(object, base, targets) {
   field <- joint_field(object, base, targets, joint_places(object, base, targets$u, base$posterior()))
   gap <- trend_uncertainty(object, targets$x, field$means(base$trend()))$gap
@@ -36,7 +36,7 @@ joint_errors <- function(object, base, targets) {
 }
 
 # Draws of the trend and the field at new points given the data: first coefficients of the trend, then values at the
-# base points given the coefficients, then values at the new points. `shift`: for each draw, the numbers that are
+# base points given the coefficients, then values at the new points. `shift` has a column for each draw: values that are
 # subtracted from the observations.
 joint_draws <- function(object, base, points, nsim, shift = NULL) {
   targets <- targets_of(object, points)
@@ -52,11 +52,13 @@ joint_draws <- function(object, base, points, nsim, shift = NULL) {
   trend_mean(object, points) + targets$x %*% off + field
 }
 
-# The maximum number of points whose joint distribution is in memory at once, without the points on which these depend.
+# The maximum number of points whose joint distribution is in memory at once. The points on which these points depend
+# are not counted.
 joint_tile <- 4e5
 
-# The rows f(field, targets) of all targets, from joint fields of tiles of targets. The order of all points, and the
-# points on which a tile depends, are determined for all targets, so that results do not depend on the tiles.
+# The rows f(field, targets) for all targets. The targets are divided into tiles, and the joint field of one tile is
+# computed at a time. The order of points, and the points on which each tile depends, are determined from all targets,
+# so that results do not depend on the division into tiles.
 by_tiles <- function(object, base, targets, places, f) {
   among <- targets$among$numbers
   if (!is.null(among)) return(f(joint_field(object, base, targets, places, among), targets))
@@ -86,10 +88,11 @@ tiles_of <- function(u, size, rows = seq_len(nrow(u))) {
 # functions:
 #   means(x, errors)      the means of targets, from columns x of values at the base points; draws, if `errors` has
 #                         standard normal numbers for all new points in the order of these points
-#   variances()           of targets, without the trend
-#   parts(numbers)        a column for each of the given targets; the inner products of the columns are the covariances
-#                         of the targets
-# If the points of targets are only some of the points of the places, `points` are their numbers among these points.
+#   variances()           the variances of targets, without the trend
+#   parts(numbers)        a column for each target with an index in `numbers`; the inner products of the columns are the
+#                         covariances of the targets
+# If `places` was computed for more points than those of `targets`, `points` has the indices of the targets' points
+# among the points of `places`.
 joint_field <- function(object, base, targets, places, points = NULL) {
   known <- length(base$known)
   of <- if (is.null(points)) places$of else places$of[points]
@@ -131,11 +134,11 @@ joint_field <- function(object, base, targets, places, points = NULL) {
   )
 }
 
-# The distinct places of points u. A list: the `count` of places; part(some), the joint distribution of some places
-# given the `posterior` of the base points, see joint_sets(); and `of`, the number of the place of each point. The
-# `known` base points have the first numbers, new places the following ones. The number is 0 for points without
-# variance, and NA if the variance is not a number. `entries` are the sums of coefficients of effects at points, see
-# beside_coefficients().
+# The distinct locations of points u, called places. A list of the `count` of places; part(some), the joint distribution
+# of some places given the `posterior` of the base points, see joint_sets(); `of`, the index of the place of each point;
+# and `entries`, the sums of coefficients of effects at the points, see beside_coefficients(). The first indices belong
+# to the `known` base points, the following indices to new places. The index is 0 for points without variance, and NA if
+# the variance is not a number.
 joint_places <- function(object, base, u, posterior = NULL) {
   entries <- base$entries(u)
   object <- base$field %||% object
@@ -156,7 +159,7 @@ joint_places <- function(object, base, u, posterior = NULL) {
   list(count = max(1, length(first) + max(0, entries$new)), part = part, of = of, entries = entries)
 }
 
-# The numbers `points` of the points of each target in a column, and the weights of these points.
+# For each target, a column with the numbers `points` of its points, and a column with the weights of these points.
 terms_of_targets <- function(targets, points) {
   size <- tabulate(targets$of, targets$n)
   which <- matrix(0L, max(size, 1L), targets$n)

@@ -1,11 +1,12 @@
-# Joint predictions of fits with a family, random effects and smooths: the base points are the coefficients of the
-# effects and the field at the places. A new value of the process is exactly the sum of some coefficients and a new
-# value of the field. Coefficients of levels without observations are additional independent values.
+# Joint predictions of fits with a family and with random effects or smooths. The base points (predict_base.R) are the
+# coefficients of the effects, followed by the field at the places, which are distinct locations. A new value of the
+# process is exactly the sum of some coefficients and a new value of the field. Coefficients of levels without
+# observations are additional independent values.
 
-# The `sets` of new values of the field (see joint_sets()), extended by new coefficients, which come before the values
-# of the field, and by the sums, which come last. `positions` has, for each point, the position of the value of the
-# field, or 0. In the result, `of` has the position of the sum for each point. `entries` has the numbers and the factors
-# of the coefficients in each sum. The first `count` coefficients are base points.
+# Extends `sets`, the conditioning sets of new values of the field (see joint_sets()). New coefficients are added before
+# the values of the field, and the sums of coefficients and field are added at the end. `positions` has the position of
+# the value of the field for each point, or 0. `entries` has the indices and the factors of the coefficients in each
+# sum; the first `count` coefficients are base points. In the result, `of` has the position of each point's sum.
 beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count
   new <- entries$new
@@ -34,7 +35,7 @@ beside_coefficients <- function(sets, positions, entries) {
   list(sets = joint_functions(joined), of = ifelse(is.na(positions), NA, new + size + seq_len(n)))
 }
 
-# The entries of sums for the points with the numbers `points`, or for all points.
+# The entries of the sums at the points with the indices `points`, or at all points if `points` is NULL.
 some_entries <- function(entries, points) {
   if (is.null(points)) return(entries)
   replace(entries, c("columns", "values"), list(entries$columns[, points, drop = FALSE],

@@ -1,5 +1,4 @@
-# Local kriging as in gstat: the nearest observations of each target determine not only the field but also the trend at
-# the target.
+# Local kriging as in gstat: the nearest observations of each target determine the field and the trend at the target.
 
 local_trend_conditioning <- function(object, how) {
   object$data <- observed_data(object)
@@ -19,20 +18,20 @@ local_trend_conditioning <- function(object, how) {
 # The points from which the nearest observations are searched.
 centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
-# The covariances k(x_i, y_i), row by row.
+# An operator that computes the covariances k(x_i, y_i) for each row i of x and y.
 covariance_pairs <- function(model) {
   declared <- sub("y = Vj", "y = Vi", point_declarations(model))
   recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
-# Returns f(targets): a list with the nearest observations of each target in the same group: at most nmax observations,
-# within maxdist of the centre of the target.
+# Returns a function f(targets): a list with an element for each target, the nearest observations in the group of the
+# target. Each element has at most `nmax` observations of each variable, within `maxdist` of the centre of the target.
 data_near <- function(object, how) {
   model <- object$model
   plain <- function(u) if (on_globe(model)) on_sphere(u) else unname(u[, seq_len(model$d), drop = FALSE])
   place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
-  # the number of the variable of each observation
+  # the index of the response variable to which each observation belongs
   variable <- object$parts$layout$variable %||% rep(1, nrow(data))
   nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)),
                     how$maxdist / unit_of(object$center))
@@ -42,8 +41,8 @@ data_near <- function(object, how) {
   }
 }
 
-# Returns f(centres): the `rows` of the data that are nearest to each centre, in the same group; the last column of
-# `centres` is the group.
+# Returns a function f(centres): a list with an element for each centre, those of the `rows` of the data that are
+# nearest to the centre and in its group. The last column of `centres` is the group, if there are groups.
 points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
   data <- data[rows, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))
@@ -61,8 +60,9 @@ points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
 
 krige_locally <- function(object, targets, how, near) UseMethod("krige_locally")
 
-# The observations of a fit with a family are the Gaussian observations of the normal approximation of the posterior
-# (finish_family()). These observations include the trend of the fit, and all predictions use this trend.
+# For a fit with a family, kriging uses the Gaussian observations of the normal approximation of the posterior
+# (finish_family()). These Gaussian observations depend on the trend of the fit, so all predictions use the trend of the
+# fit.
 krige_locally.gp_family_fit <- function(object, targets, how, near) {
   data <- object$data
   if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)
@@ -78,8 +78,9 @@ krige_locally.gp_family_fit <- function(object, targets, how, near) {
   c(kriged, list(gap = error$gap))
 }
 
-# A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
-# determine the trend; and the neighbours with their total weights in the prediction.
+# A list of `moments`, with a row for each target: trend, process, variance of the field and Lagrange multiplier, or NA
+# if the neighbours do not determine the trend; `near`, the neighbours of each target; and `weights`, the weights of the
+# neighbours in the prediction of trend and process.
 krige_locally.default <- function(object, targets, how, near) {
   pairs <- covariance_pairs(object$model)
   prior <- target_variance(object, targets)
@@ -112,7 +113,7 @@ krige_locally.default <- function(object, targets, how, near) {
   list(moments = result, near = neighbours, weights = weights)
 }
 
-# The covariance matrix of the field within each set.
+# For each set of neighbours, the covariance matrix of the field at the neighbours.
 set_covariances <- function(object, pairs, sets) {
   u <- object$data$u
   i <- unlist(lapply(sets, function(set) rep(set, length(set))))
@@ -121,7 +122,7 @@ set_covariances <- function(object, pairs, sets) {
   Map(matrix, split_by(k, lengths(sets)^2), lengths(sets), lengths(sets))
 }
 
-# The covariances of each target with its set.
+# For each target, the covariances of the target with its neighbours.
 target_covariances <- function(object, pairs, targets, sets) {
   points <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
   i <- unlist(Map(function(set, points) rep(set, length(points)), sets, points))
@@ -133,11 +134,11 @@ target_covariances <- function(object, pairs, targets, sets) {
 
 split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(sizes), sizes), seq_along(sizes))))
 
-# Universal kriging from one set: the trend, the process, the number to be added to the variance of the target, and the
-# weights.
+# Universal kriging of one target from one set of neighbours: the trend, the process, the difference between the kriging
+# variance and the prior variance, the Lagrange multiplier, and the weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
-  # columns of the trend of other variables that have no observations near the point
+  # columns of the trend that belong to other variables without observations near the point
   idle <- x0 == 0 & colSums(X != 0) == 0
   X <- X[, !idle, drop = FALSE]
   x0 <- x0[!idle]

@@ -1,11 +1,11 @@
-# Parts of the process with a low-rank covariance, in addition to a sparse precision: the inducing points of VIF, and
-# effects.
+# Predictions of processes that are the sum of a part with a sparse precision and a part with a low-rank covariance. The
+# low-rank part is the part of the inducing points of a VIF approximation (lik_vif.R), or the effects.
 
 # The posterior of the coefficients of a low-rank part with the prior N(0, I): the mean; `low_root`, the upper
 # triangular root of the precision; and `root`, the root of the joint precision of the coefficients of the trend and of
 # the low-rank part. `gram` has the inner products of columns multiplied by U, the factor of the precision of the other
-# parts of the process: the response, the p columns of the trend, and the columns of the low-rank part. r is a root of
-# the trend in other coordinates.
+# parts of the process: the response, the p columns of the trend, and the columns of the low-rank part. The trend is Q r
+# with an orthonormal Q, and `gram` has the columns of Q; the trend's part of `root` is multiplied by r.
 coefficients_by_gram <- function(gram, p, r) {
   known <- seq_len(1 + p)
   gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
@@ -16,8 +16,8 @@ coefficients_by_gram <- function(gram, p, r) {
        low_root = low_root)
 }
 
-# A regular root of the trend in other coordinates; r may be singular, because some of the observations may not
-# determine the trend.
+# The triangular matrix r, with small diagonal entries replaced so that it is regular. r is singular if the observations
+# do not determine the trend.
 regular_root <- function(r) {
   diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
   r

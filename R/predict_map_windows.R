@@ -1,4 +1,4 @@
-# Windows of rows of a map: their points, and the values and tables that are predicted there.
+# Windows of a map, which are groups of rows: the points of a window, and the predictions at these points.
 
 window_of_tile <- function(job, k, rows) {
   window <- job$tiles[[k]]$read(rows)
@@ -13,8 +13,8 @@ points_of_window <- function(job, window) {
   points_of_parts(job$object, new_points(job$fit, window, NULL, job$request$block, NULL, job$call))
 }
 
-# The `points` of complete cells and the `table` of their predictions (NULL if no cell is complete), and the `values` of
-# all cells.
+# A list of the `points` of complete cells, which have no missing values; the `table` of the predictions at these
+# points, or NULL if no cell is complete; and the `values` of all cells.
 predict_window <- function(job, k, rows) {
   if (!is.null(job$next_values)) return(window_by_cells(job, k, rows))
   points <- points_of_window(job, window_of_tile(job, k, rows))
@@ -26,7 +26,8 @@ predict_window <- function(job, k, rows) {
   list(points = points, table = table, values = values)
 }
 
-# The request of all windows: zones require all columns, the map only the columns `what`.
+# The request of all windows. Zones require all columns of predictions; a map without zones requires only the columns
+# `what`.
 request_of_windows <- function(job) {
   if (is.null(job$zones)) job$request else replace(job$request, "what", list(NULL))
 }

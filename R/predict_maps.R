@@ -1,5 +1,5 @@
-# Predictions of maps by windows of rows: in files, of maps that do not fit into memory, of tiles and for zones.
-# predict_maps_options.R has the arguments and the help page.
+# Predictions of maps in windows, which are groups of rows: results in files, maps that do not fit into memory, maps
+# that consist of tiles, and predictions for zones. predict_maps_options.R has the arguments and the help page.
 
 # The counterpart of predicted() for a map or a list of tiles.
 predict_map <- function(object, fit, map, request, options, call = caller_env()) {
@@ -16,15 +16,15 @@ predict_map <- function(object, fit, map, request, options, call = caller_env())
   if (is.null(zones)) result else list(fit = result, zones = zones)
 }
 
-# Values that all windows share, in a list of the arguments of predict_map(), and
+# A list of the values that all windows share: the arguments of predict_map(), and
 #   tiles       map_windows() of each tile
 #   file, files the file of the result, and the files of the tiles
 #   layers      the names of the layers
 #   masks       map_windows() of the mask of each tile, or NULL
 #   zones       zone_reader() of each tile, or NULL
 #   rectangles  rectangles_of_zones()
-#   height      the rows of a window of each tile
-#   next_values values_by_cells() of a fit of a table, or NULL
+#   height      for each tile, the number of rows of a window
+#   next_values a result of values_by_cells() for a fit of a table, or NULL
 map_job <- function(object, fit, map, request, options, call) {
   check_map_request(fit, request, options, call)
   several <- is_tiles(map)
@@ -54,10 +54,10 @@ map_job <- function(object, fit, map, request, options, call) {
        height = vapply(templates, rows_of_window, 0, options$window, max(1, rectangles$most)))
 }
 
-# The number of rows of a window: a multiple of `rows`, with about `cells` cells.
+# The number of rows of a window: a multiple of `rows` such that the window has about `cells` cells.
 rows_of_window <- function(template, cells, rows) rows * max(1, floor(cells / terra::ncol(template) / rows))
 
-# One point of the map; its prediction shows the names of the columns.
+# One point of the data. A prediction at this point determines the names of the columns.
 one_point <- function(object, fit, call) {
   all <- if (is.null(fit$blocks)) rows_as_points(fit, NULL, NULL, NULL, call) else points_of_heads(fit, 1)
   point <- c(some_points(all, 1), list(complete = TRUE, fitted = FALSE))
@@ -82,7 +82,7 @@ predict_tiles <- function(job, record) {
   record
 }
 
-# Predicts the windows of tile k; returns the record, and writes the rows to the part file of the tile.
+# Predicts the windows of tile k and writes their rows to the part file of the tile. Returns the updated record.
 predict_tile <- function(job, k, record) {
   template <- job$tiles[[k]]$template
   total <- terra::nrow(template)
@@ -111,8 +111,8 @@ result_of_job <- function(job) {
   map
 }
 
-# After an interruption, keeps the files of finished rows, so that the prediction can be resumed; a part file without
-# finished rows is removed.
+# After an interruption, keeps the part files, so that the prediction can be resumed. If no rows are finished, or if the
+# user gave no file name, the part files are removed.
 leave_parts <- function(job) {
   name <- paste0(part_file(job$file), ".rds")
   if (!file.exists(name) || is.null(job$options$filename)) {
@@ -125,7 +125,7 @@ leave_parts <- function(job) {
                          there."), class = "kernops_resume")
 }
 
-# A digest of the fit, the map and the request, which identifies an interrupted prediction.
+# A digest of the fit, the map and the request. A prediction is resumed only if its digest is that of the record.
 digest_of <- function(job) {
   fit <- job$fit
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],

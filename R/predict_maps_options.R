@@ -2,8 +2,8 @@
 
 #' Maps larger than memory, in files, and means over zones
 #'
-#' For a large map, or with one of the arguments below, [predict()][predict.gp] reads the map in windows of rows,
-#' predicts one window after the other and writes the predictions to a file. The map and its predictions are never in
+#' For a large map, or with one of the arguments below, [predict()][predict.gp] reads the map in windows of successive
+#' rows, predicts one window at a time and writes the predictions to a file. The map and its predictions are never in
 #' memory as a whole. An interrupted prediction can be resumed.
 #'
 #' @section Usage:
@@ -20,12 +20,13 @@
 #'   of terra.
 #' * `overwrite`: whether to replace an existing file, or the parts of an interrupted prediction.
 #' * `resume`: whether to continue the interrupted prediction of the file.
-#' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing; for tiles, a
+#' * `mask`: a map with the geometry of `newdata`. Cells that are missing in `mask` are not predicted. For tiles, one
 #'   map with the geometry of all tiles together.
-#' * `zones`: parts of the map whose means and totals are predicted, too: a map of terra or stars with one layer and the
-#'   geometry of `newdata` (of all tiles together), whose values number or name the zones; or polygons of sf or terra,
-#'   where a zone consists of the cells whose centres are in the polygon.
-#' * `nodes`: the number of cells from which standard errors are estimated in zones with more cells.
+#' * `zones`: parts of the map whose means and totals are also predicted. Either a map of terra or stars with one layer
+#'   and the geometry of `newdata` (of all tiles together), whose values are the numbers or names of the zones; or
+#'   polygons of sf or terra: the zone of a polygon consists of the cells whose centres are in the polygon.
+#' * `nodes`: in a zone with more cells than this number, standard errors are estimated from a random sample of this
+#'   number of cells.
 #' * `nsim`: the number of draws for the standard errors of areas of exceedance.
 #' * `window`: the approximate number of cells of a window. Results do not depend on `window`.
 #' * `wopt`: a list of arguments of [terra::writeRaster()], such as `list(datatype = "FLT4S")`, which halves the size of
@@ -59,16 +60,17 @@
 #'   Means, totals and expected areas are sums over all cells. Standard errors follow from the joint distribution of the
 #'   cells: for totals as with `sums` of [predict()][predict.gp], for areas of exceedance from `nsim` joint draws of the
 #'   field, as in [gp_exceedance()]. In zones with more than `nodes` cells, variances are estimated from two random
-#'   cells in each of up to `nodes / 2` rectangles of cells. With the areas \eqn{A_r}{A} of the rectangles, their
-#'   numbers of cells \eqn{K_r}{K} and the values \eqn{f_r}{f} and \eqn{g_r}{g} of the two cells, the variance of a
+#'   cells in each of up to `nodes / 2` rectangles of cells. Let \eqn{A_r}{A} be the area of rectangle r, \eqn{K_r}{K}
+#'   the number of its cells, and \eqn{f_r}{f} and \eqn{g_r}{g} the values of the two random cells. The variance of a
 #'   total is estimated by \deqn{Cov(\sum_r A_r f_r, \sum_r A_r g_r) + Var(\sum_r A_r (f_r - g_r) / \sqrt{2
 #'   K_r}),}{Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),} whose expectation over the choice of cells is the
-#'   variance of the total, even if errors are correlated over less than a rectangle. In tests with 200 nodes, standard
-#'   errors were within 5 % of the standard errors from all cells.
+#'   variance of the total, even if the correlation of errors vanishes within a rectangle. In tests with 200 nodes,
+#'   standard errors were within 5 % of the standard errors from all cells.
 #'
-#' @section Errors: class `kernops_file_error` if a file exists, cannot be read or written, or if the disk is full, and
-#'   where an interrupted prediction cannot be resumed; `kernops_input_error` for invalid arguments, also for `cov`,
-#'   `sums` and `coords`, which are not available for windows; `kernops_crs_error` for another reference system.
+#' @section Errors: class `kernops_file_error` if a file exists, if a file cannot be read or written, if the disk is
+#'   full, or if an interrupted prediction cannot be resumed; `kernops_input_error` for invalid arguments and for `cov`,
+#'   `sums` and `coords`, which are not available for windows; `kernops_crs_error` if the reference system of the map
+#'   differs from that of the fit.
 #' @return A map of the class of `newdata`: a `SpatRaster`, or a proxy of stars, with a layer for each column.
 #'   With `zones`, a list of this map, `fit`, and of the data frame `zones`.
 #' @seealso [predict()][predict.gp] for all other arguments; [gp_exceedance()].
@@ -119,7 +121,7 @@ options_of_map <- function(newdata, arguments, call = caller_env()) {
   options
 }
 
-# TRUE for tiles, and for maps with more cells than are predicted at once.
+# TRUE for a list of tiles, and for maps with more than `most_cells` cells, which are predicted in windows.
 is_large_map <- function(map) {
   if (is_tiles(map)) return(TRUE)
   if (inherits(map, "stars_proxy")) return(prod(dim(map)) > most_cells)
@@ -147,7 +149,7 @@ check_map_request <- function(fit, request, options, call) {
   }
 }
 
-# The files of tiles, which a VRT file combines.
+# The names of the files of tiles, which the virtual raster `file` combines.
 files_of_tiles <- function(file, count, options, call) {
   if (!grepl("[.]vrt$", file)) {
     stop_kernops("input", c("The {.arg filename} of tiles must end in {.val .vrt}, not {.file {file}}.",

@@ -1,7 +1,7 @@
-# Moments of the field at new points: the trend, the process and their variance.
+# Moments of the field at new points: the trend, the process, and the variance of their sum.
 
 # The `trend` and the `process` of each target and, with `variance`, the other elements of conditioning_for()$moments().
-# The trend with known coefficients is part of the mean only.
+# A trend with known coefficients contributes to the mean, but not to the variance.
 predicted_moments <- function(object, points, how, variance) {
   targets <- targets_of(object, points)
   conditioning <- conditioning_for(object, how)
@@ -15,7 +15,7 @@ predicted_mean <- function(object, points, how = field_request$how) {
   with(predicted_moments(object, points, how, FALSE), trend + process)
 }
 
-# The covariance matrix of the errors of all predictions at once.
+# The joint covariance matrix of the errors of all predictions.
 joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
   check_memory(8 * targets$n^2 + 8 * length(targets$of)^2)
@@ -27,7 +27,7 @@ estimated_trend <- function(object, points) {
   if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
 }
 
-# The part of the mean that needs no estimate: the offset and the trend with known coefficients.
+# The part of the mean that is known: the offset, and the trend if its coefficients are known.
 known_trend <- function(object, points) {
   beta <- object$known$beta
   if (is.null(beta)) return(points$offset)
@@ -50,9 +50,9 @@ process_of_data <- function(object) {
   data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
 }
 
-# The variance due to the estimated trend; `explained` is the part of the trend at the targets that the data explain.
-# Coefficients that have a prior are omitted. The result also has the Lagrange multiplier; and a matrix whose inner
-# products are the covariances due to the trend.
+# A list of the `variance` due to the estimated trend; the Lagrange multiplier `lagrange`, which omits coefficients with
+# a prior; and `gap`, a matrix whose inner products of columns are the covariances due to the trend. `explained` is the
+# part of the trend x at the targets that the data explain.
 trend_uncertainty <- function(object, x, explained) {
   n <- nrow(x)
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(n), gap = matrix(0, 0, n)))
@@ -65,7 +65,7 @@ trend_uncertainty <- function(object, x, explained) {
   list(variance = colSums(gap^2), lagrange = colSums(both[, n + seq_len(n), drop = FALSE] * gap), gap = gap)
 }
 
-# The variance of the nugget; in fits of several variables, one for each variable.
+# The variance of the nugget; in fits of several variables, a variance for each variable.
 nugget_of <- function(object) {
   if (is_lmc(object$model$covariance)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
   if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0

@@ -34,7 +34,7 @@ nearest_moments <- function(object, base, targets, variance) {
   })
 }
 
-# f(numbers): the covariance matrix of the errors of some of the targets.
+# Returns a function f(numbers): the covariance matrix of the errors of the targets with the indices `numbers`.
 nearest_errors <- function(object, base, targets) {
   sets <- base$nearest(targets$u)
   gap <- trend_uncertainty(object, targets$x, gathered(neighbour_means(sets, base$trend()), targets))$gap
@@ -50,7 +50,7 @@ some_sets <- function(sets, numbers) {
   list(neighbours = sets$neighbours[, numbers, drop = FALSE], weights = sets$weights[, numbers, drop = FALSE])
 }
 
-# The base points of all points of a target, with their weights.
+# For each target, the nearest base points of all points of the target, with their weights.
 sets_of_targets <- function(sets, targets) {
   if (are_points(targets)) return(sets)
   sums <- lapply(split(seq_along(targets$of), factor(targets$of, seq_len(targets$n))), function(points) {
@@ -64,7 +64,8 @@ sets_of_targets <- function(sets, targets) {
   list(neighbours = near, weights = padded(sums))
 }
 
-# The weighted sums of neighbours as terms: the observations `near` that predict the targets `of`, and their weights.
+# The weighted sums of neighbours as a list of terms. Each term has the index of an observation, `near`, the index of
+# the target that it predicts, `of`, and its weight.
 terms_of_sets <- function(sets) {
   used <- sets$neighbours > 0
   list(near = sets$neighbours[used], of = col(sets$neighbours)[used], weights = sets$weights[used])

@@ -1,5 +1,5 @@
-# The inverse of the covariance matrix of the observations, by the sparse factor of the inverse, for base points that
-# are observations (predict_base.R).
+# The inverse covariance matrix of the observations, from its sparse factor by Vecchia's approximation. This file is for
+# fits whose base points (predict_base.R) are observations.
 
 # The sparse factor of the inverse covariance matrix of the observations, and the order of the observations.
 observation_sets <- function(object, m) {
@@ -12,7 +12,7 @@ observation_sets <- function(object, m) {
   c(factor, list(order = sets$order))
 }
 
-# The coefficients of the trend for columns of values at the observations, by the sparse factor.
+# The coefficients of the trend if a column of `values` replaces the observations, computed with the sparse factor.
 trend_by_neighbours <- function(object, values) {
   x <- object$data$x
   if (!ncol(x)) return(matrix(0, 0, ncol(values)))
@@ -24,7 +24,7 @@ trend_by_neighbours <- function(object, values) {
   backsolve(root, backsolve(root, across, transpose = TRUE))
 }
 
-# The function inverse() of new_conditioning(), by the sparse factor of the observations.
+# The function inverse() of new_conditioning(), computed with the sparse factor of the inverse covariance matrix.
 sparse_inverse <- function(object) UseMethod("sparse_inverse")
 
 sparse_inverse.default <- function(object) {

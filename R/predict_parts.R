@@ -1,13 +1,14 @@
-# Predictions of some parts of the mean and the field: the trend, and the terms of the covariance.
+# Predictions of selected parts of the mean and the field. The parts are the trend and the terms of the covariance.
 #
-# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators mark such new
-# points: the last columns of the points, one for each term, are 1 at new points without the term, otherwise 0. The
-# formula of a term is multiplied by 1 minus the indicator of both points. The result is the covariance of the whole
-# field at the observations, and of the chosen terms at new points, so that every conditioning predicts the chosen
-# terms. All choices of terms use the same model and the same results at the observations.
+# A term of the covariance that the user omits is 0 at new points, but not at the observations. Therefore each term has
+# an indicator, an additional column of the points. The indicator is 1 at new points where the term is omitted, and
+# otherwise 0. The formula of a term is multiplied by 1 minus the indicator of x and by 1 minus the indicator of y. The
+# result is the covariance of the whole field at the observations, and of the chosen terms at new points, so that every
+# conditioning predicts the chosen terms. All choices of terms use the same model and the same results at the
+# observations.
 
-# The terms of the covariance by their names, as lists of leaves by path, without noise. The structures of lmc() have
-# the names that they have in the call.
+# A list of the terms of the covariance, without noise, named by their labels. Each term is a list of its leaves, named
+# by path. The structures of lmc() have the names that the user gave in the call.
 covariance_terms <- function(covariance) {
   labels <- function(leaves) unlist(lapply(Filter(Negate(is_coregion), leaves), `[[`, "label"))
   terms <- Filter(function(leaves) !"nugget" %in% labels(leaves), added_terms(covariance))
@@ -16,7 +17,7 @@ covariance_terms <- function(covariance) {
   stats::setNames(terms, paste0(names, ifelse(number > 1, number, "")))
 }
 
-# The fit, changed so that predictions at new points consist of the chosen parts only.
+# Returns the fit, changed so that predictions at new points consist only of the chosen parts.
 with_parts <- function(object, terms, exclude, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
   parts <- covariance_terms(object$model$covariance)
@@ -41,7 +42,7 @@ parts_by_name <- function(x, name, parts, fields, call) {
                           i = if (length(fields)) "{.val field} stands for {.val {fields}}."), call = call)
 }
 
-# The names of the columns that smooths have in the trend, for each term.
+# For each term, the names of the columns that its smooths have in the trend.
 trend_of_smooths <- function(object) {
   of_leaf <- function(leaf) {
     if (!length(leaf$sees) || !is_smooth_leaf(leaf)) return(NULL)
@@ -75,7 +76,7 @@ with_indicators <- function(object) {
 # Adds columns of constants to the points u.
 with_columns <- function(u, values) cbind(u, matrix(rep(values, each = nrow(u)), nrow(u), length(values)))
 
-# New points with indicators; the columns of the trend that are left out are set to 0.
+# New points with indicators; columns of the trend that belong to omitted parts are set to 0.
 points_of_parts <- function(object, points) {
   left_out <- object$left_out
   if (is.null(left_out)) return(points)
@@ -94,7 +95,7 @@ points_of_parts <- function(object, points) {
   points
 }
 
-# The factor by which a leaf is multiplied at points: 0 if the indicator is 1.
+# The factor by which a leaf is multiplied at points u: 1 minus the indicator.
 shown_at <- function(leaf, u) if (is.null(leaf$indicator)) 1 else 1 - u[, leaf$indicator]
 
 within_indicator <- function(text, leaf, points) {

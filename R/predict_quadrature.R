@@ -1,6 +1,6 @@
 # Moments of functions of normal variables, by Gauss-Hermite quadrature.
 
-# The mean of f(eta) for a normal distribution of each eta.
+# The means of f(eta_i) for normal variables eta_i with the given means and standard deviations.
 average <- function(mean, sd, f, nodes = normal_quadrature()) {
   total <- 0
   for (n in seq_along(nodes$at)) total <- total + nodes$weight[[n]] * f(mean + sd * nodes$at[[n]])
@@ -15,10 +15,10 @@ log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
   highest + log(rowSums(exp(terms - highest)))
 }
 
-# The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: the covariance is sum_k c_ik c_jk
-# r_ij^k (Mehler's formula), where r_ij is the correlation, the polynomials p_k are orthonormal for the normal
-# distribution, and c_ik is the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i). `independent` is the variance of an
-# independent term of each eta.
+# The covariance matrix of f(eta_i) for normal eta_i with covariance matrix `joint`. Each eta_i also has an independent
+# term with the variance `independent`. The covariance is sum_k c_ik c_jk r_ij^k (Mehler's formula), where r_ij is the
+# correlation of eta_i and eta_j, c_ik is the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i), and the polynomials p_k are
+# orthonormal for the normal distribution.
 transformed_covariance <- function(f, mean, joint, independent = 0, nodes = normal_quadrature()) {
   sd <- sqrt(pmax(diag(joint), 0) + independent)
   values <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
@@ -41,8 +41,8 @@ normal_quadrature <- function(count = 40) gauss_rule(sqrt(seq_len(count - 1)))
 uniform_quadrature <- function(count = 40) gauss_rule(seq_len(count - 1) / sqrt(4 * seq_len(count - 1)^2 - 1))
 
 # The Gauss rule of a symmetric distribution, from the eigenvalues of its Jacobi matrix, whose diagonal is zero (Golub
-# and Welsch 1969). `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, one row
-# each; the first polynomial is 1.
+# and Welsch 1969). `series` has a row for each polynomial that is orthonormal for the distribution: its values at the
+# nodes times sqrt(weight). The first polynomial is 1.
 gauss_rule <- function(off) {
   count <- length(off) + 1
   jacobi <- matrix(0, count, count)

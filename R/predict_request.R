@@ -1,8 +1,8 @@
 # Checks the arguments of predict().
 
-# `arguments` are the arguments of a method of predict(). A request has two additional fields: `unbiased`, TRUE if means
-# of transformed responses should be unbiased over all fields, FALSE for means given the data; and `draws`, the number
-# of draws for quantiles over blocks.
+# Converts the `arguments` of a method of predict() to a request, a list of checked arguments. A request has two
+# additional elements. `unbiased` is TRUE if means of transformed responses should be unbiased over all fields, and
+# FALSE for means given the data. `draws` is the number of draws for quantiles over blocks.
 prediction_request <- function(arguments, fit, types, unnamed, call = caller_env()) {
   arguments <- with_what(arguments, unnamed, call)
   local <- check_choice(arguments[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
@@ -27,11 +27,11 @@ prediction_request <- function(arguments, fit, types, unnamed, call = caller_env
   request
 }
 
-# The request of the mean and the standard error of the field.
+# The request for the mean and the standard error of the field.
 field_request <- list(how = list(local = FALSE, nmax = Inf, maxdist = Inf), se.fit = TRUE, interval = "none",
                       type = "link", unbiased = TRUE)
 
-# The request of the mean alone.
+# The request for the mean without standard errors.
 mean_request <- replace(field_request, "se.fit", FALSE)
 
 is_noisy <- function(request) request$interval == "prediction"

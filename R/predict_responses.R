@@ -1,4 +1,5 @@
-# Predictions of many responses: each point is conditioned on the nearest observations of the response.
+# Predictions of many responses. For each response, a new point is conditioned on the nearest observations of this
+# response.
 
 #' @rdname gp_responses
 #' @export
@@ -52,7 +53,7 @@ predicted_responses <- function(object, points, count, se) {
   fits
 }
 
-# The observations with the numbers `rows`, and for each new point the nearest of these observations.
+# The observations in `rows`, and for each new point the nearest of these observations.
 local_sets <- function(object, rows, points, count, se) {
   data <- rows_of_data(object$data, rows)
   model <- object$model
@@ -84,7 +85,8 @@ predicted_response <- function(local, theta, beta, y) {
   list(fit = fit, se = sqrt(sets$sd^2 + gap))
 }
 
-# Results for all rows of newdata: matrices, or an object of the class of newdata with a column for each response.
+# The results for all rows of newdata: matrices, or an object of the class of newdata. Both have a column for each
+# response.
 give_back_responses <- function(fits, points, newdata, object) {
   tables <- lapply(Filter(Negate(is.null), fits), function(values) {
     place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(values)))

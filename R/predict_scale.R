@@ -1,15 +1,15 @@
-# Scales of responses that are functions of a normal variable eta. A scale is a list:
+# Scales describe responses, or means of responses, that are functions of a normal variable eta. A scale is a list:
 #
-#   back(eta), forward(y)   the increasing function and its inverse, which is infinite for y beyond the range of
-#                           responses
-#   mean(mean, variance, lagrange)   the mean of back(eta); `lagrange` are the Lagrange multipliers of the trend, for
-#                           means that are unbiased over all fields; 0 gives the mean given the data
+#   back(eta), forward(y)   the increasing function of eta, and its inverse; the inverse is infinite for y outside the
+#                           range of responses
+#   mean(mean, variance, lagrange)   the mean of back(eta). With the Lagrange multipliers `lagrange` of the trend, the
+#                           means are unbiased over all fields; with 0, they are means given the data
 #   variance(mean, variance)   the variance of back(eta) given the data
 #   covariance(mean, joint, own)   the covariance matrix of back(eta), if eta has the covariance matrix `joint` plus an
 #                           independent term with variance `own` in each element
-#   nugget                  the variance of the independent term in eta of each observation: means average over this
+#   nugget                  the variance of an independent term in eta of each observation; mean() averages over this
 #                           term
-#   linear                  whether means of responses over blocks are normal
+#   linear                  TRUE if back() is linear, so that means of responses over blocks are normal
 #
 # All functions accept vectors; `mean` and `variance` also accept matrices. The scale of a Gaussian fit is NULL.
 predictive_scale <- function(object) UseMethod("predictive_scale")
@@ -21,7 +21,7 @@ predictive_scale.gp_family_fit <- function(object) link_scale(object)
 # The scale of the mean of the response of a family given the field: back() is the inverse link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  # the closures must not keep the whole fit, because there may be predictive distributions of many draws of parameters
+  # the functions must not keep the whole fit, because each of many draws of the parameters may have a scale
   object <- object[c("family", "phi")]
   back <- function(eta) mean_of(object, eta)
   list(
@@ -40,8 +40,8 @@ link_scale <- function(object) {
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$phi, object$family$link)
 
-# Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance are then
-# used.
+# Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance replace
+# them.
 boxcox_scale <- function(lambda) {
   force(lambda)
   back <- function(eta) boxcox_back(eta, lambda)

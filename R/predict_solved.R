@@ -1,6 +1,7 @@
 # Conditioning on all observations, by products with the inverse of their covariance matrix K.
 
-# Conditioning by the Cholesky factor of K. With `local`, errors belong to predictions from the nearest observations.
+# Conditioning by the Cholesky factor of K. With `local`, standard errors are those of predictions from the nearest
+# observations.
 exact_conditioning <- function(object, local) {
   less <- object$state$less
   by_factor <- function() {
@@ -15,8 +16,8 @@ exact_conditioning <- function(object, local) {
   }, exact = TRUE)
 }
 
-# Conditioning by conjugate gradients. The error of k' K^-1 k is quadratic in the residual, so that the square root of a
-# small tolerance is sufficient.
+# Conditioning by conjugate gradients. The error of a variance k' K^-1 k is quadratic in the residual of the solution.
+# Therefore the square root of the tolerance is sufficient for variances.
 iterative_conditioning <- function(object, local) {
   tol <- object$how$control$cg_tol
   solved_conditioning(object, local, function(points) {
@@ -24,8 +25,8 @@ iterative_conditioning <- function(object, local) {
   }, function() inverse_diagonal(object))
 }
 
-# `explained(points)` has a function `explain`, see explained_targets(), for up to `width` targets; targets may be
-# points or means.
+# The conditioning for both methods. The argument `explained` is a function that returns a list: explain(), a result of
+# explained_targets(), and `width`, the maximum number of targets in one call of explain().
 solved_conditioning <- function(object, local, explained, diagonal, exact = FALSE) {
   process <- function(targets) as.vector(gathered(covariance_times(object, targets$u, object$state$alpha), targets))
   moments <- function(targets) {
@@ -56,7 +57,7 @@ solved_conditioning <- function(object, local, explained, diagonal, exact = FALS
   )
 }
 
-# The products k(u, observations) a.
+# The products k(u, x) a, where x are the points of the observations.
 covariance_times <- function(object, u, a) {
   a <- as.matrix(at_nodes(a, object$data$nodes))
   product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
@@ -64,9 +65,9 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the errors of targets with the numbers `rows`, and the Lagrange multiplier of the trend, in blocks
-# with a progress bar. Other targets have NaN. Callers omit from `rows` all points whose covariance with an observation
-# is not a number, because a NaN would affect the other points of the block.
+# The variance of the errors and the Lagrange multiplier of the trend for the targets with the indices `rows`, computed
+# in blocks with a progress bar. For other targets, the results are NaN. Callers omit from `rows` all points whose
+# covariance with an observation is not a number, because a NaN would affect the other points of the block.
 target_uncertainty <- function(object, targets, rows, explain, width) {
   count <- length(rows)
   prior <- target_variance(object, targets)
@@ -83,7 +84,8 @@ target_uncertainty <- function(object, targets, rows, explain, width) {
   list(variance = pmax(variance, 0), lagrange = lagrange)
 }
 
-# f(targets): the covariances k of targets and observations, K^-1 k, the variances k' K^-1 k, and k' K^-1 X.
+# Returns a function f(targets) that computes the covariances k of observations and targets, K^-1 k, the variances k'
+# K^-1 k, and k' K^-1 X.
 explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
   covariance <- target_covariance(object)
   solver <- solver_for(object, tol)
@@ -95,8 +97,9 @@ explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)
   }
 }
 
-# Unlike variances, covariances have errors that are linear in the errors of the solver, so the tolerance is smaller.
-# The solver is created when the first targets are computed.
+# Returns a function of targets: the covariance matrix of their errors. The error of a covariance is linear in the error
+# of the solver, unlike the error of a variance, so the tolerance is smaller. The solver is created when the function is
+# called first.
 solved_errors <- function(object, explain = explained_targets(object, min(1e-9, object$how$control$cg_tol))) {
   function(targets) {
     by_data <- explain(targets)
@@ -105,7 +108,8 @@ solved_errors <- function(object, explain = explained_targets(object, min(1e-9, 
   }
 }
 
-# For columns of new values at the observations: the coefficients of the trend, and K^-1 times the residuals.
+# For each column of new values at the observations: the coefficients `beta` of the trend, and `alpha`, K^-1 times the
+# residuals.
 kriging_weights <- function(object, values, shift = 0) {
   solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
@@ -114,8 +118,9 @@ kriging_weights <- function(object, values, shift = 0) {
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 
-# A random variant of kriging_weights() for a family with some negative weights. It uses positive weights of the data,
-# and adds random errors with the variance that the positive weights and the trend neglect.
+# A random variant of kriging_weights() for a family with some negative weights. This variant solves with positive
+# weights of the data, and adds random errors whose variance is the part of the variance that the positive weights and
+# the fixed trend omit.
 weights_with_errors <- function(object, values) {
   normal <- function(x) normal_numbers(ncol(x), ncol(values))
   less <- object$state$less

@@ -1,8 +1,8 @@
-# Weighted sums of values at new points, such as totals over regions, as targets of predictions.
+# Targets of predictions that are weighted sums of values at new points, such as totals over regions.
 
-# Adds sums of the values at points, or of means over blocks: `weights` has a row for each row of new data and a column
-# for each sum. The result has `nodes`, the points of the sums, and `total`, the sums of the weights. A sum with a
-# missing point is NA.
+# Converts points or blocks to sums of the values at the points, or of the means over the blocks. `weights` has a row
+# for each row of new data and a column for each sum. The result has `nodes`, the points of all sums, and `total`, the
+# sum of the weights of each sum. A sum with a missing point is NA.
 with_sums <- function(points, weights, call = caller_env()) {
   weights <- check_sums(weights, length(points$complete), "sums", call)
   complete <- colSums(weights[!points$complete, , drop = FALSE] != 0) == 0

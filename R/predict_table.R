@@ -2,9 +2,9 @@
 # observations (predict_table_observed.R), or the cells of a map (predict_table_maps.R).
 
 #' @rdname predict.gp
-#' @param filename the path of a CSV file for predictions of a table that is read in chunks, see [gp_table()], or of the
-#'   observations of a fit of such a table. The file has a line for each row of the table. Default: predictions are
-#'   returned. For maps, see [predict_maps].
+#' @param filename the path of a CSV file, to which predictions for a table that is read in chunks, see [gp_table()], or
+#'   for the observations of a fit of such a table are written. The file has a line for each row of the table. By
+#'   default, predictions are returned. For maps, see [predict_maps].
 #' @export
 predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
@@ -35,13 +35,14 @@ predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval =
   ))
 }
 
-# A bound on memory stays unless `control` has another one.
+# If `control` has no bound on memory, the bound of the fit is kept.
 with_control_of_tasks <- function(object, control, call = caller_env()) {
   if (is.list(control)) control$memory <- control$memory %||% object$how$control$memory
   replace(object, "how", list(replace(object$how, "control", list(as_control(control, object$how$control, call)))))
 }
 
-# Computes predictions that depend on the joint distribution of new points, by a fit in memory.
+# Computes predictions that depend on the joint distribution of new points; these require a fit in memory, see
+# joint_fit().
 predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   points <- new_points(object, newdata, request$coords, request$block, request$sums, call)
   fit <- object
@@ -52,8 +53,8 @@ predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   predicted_at(object, fit, points, newdata, request, call)
 }
 
-# The fit whose predictions include only the chosen parts; fits to the observations of cells use indicators of parts,
-# see predict_parts.R.
+# The fit whose predictions include only the chosen parts. Fits to the observations of a cell use the indicators of
+# parts that predict_parts.R explains.
 with_chosen_parts <- function(object, terms, exclude, request, options, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
   with_parts(object, terms, exclude, call) # checks the names

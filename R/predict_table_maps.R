@@ -1,9 +1,11 @@
-# Maps larger than memory, by fits of tables. The map cells of all windows are sorted by the cells of the table and
-# predicted cell by cell, like the rows of a table of new points, so that the field of a table cell is computed once.
-# The windows then read the results of their rows.
+# Predictions of maps larger than memory by fits of tables. The observations of a table are divided into table cells
+# (table_cells.R). The map cells of all windows are sorted by the table cell that contains them, like the rows of a
+# table of new points. The map cells in one table cell are predicted together, so that the field of a table cell is
+# computed once. Each window then reads the results of its rows.
 
-# Returns f(count): the values of the next `count` cells of the windows that are not yet in `record`, as a matrix with
-# the columns that the map or its zones need. `store` has the files of these values.
+# Returns a function f(count). Each call returns the values of the next `count` map cells in the windows that `record`
+# does not yet mark as finished, as a matrix with the columns that the map or its zones need. `store` has the files of
+# these values.
 values_by_cells <- function(job, record, store) {
   total <- 0
   for (k in which(!record$complete)) {
@@ -41,7 +43,7 @@ window_by_cells <- function(job, k, rows) {
   c(window, list(points = points, table = as.data.frame(values[points$complete, , drop = FALSE])))
 }
 
-# The rows of each window of tile k that is not complete.
+# A list with the rows of each unfinished window of tile k.
 windows_left <- function(job, k, record) {
   rows <- seq_len(terra::nrow(job$tiles[[k]]$template))
   rows <- rows[rows > record$rows[[k]]]

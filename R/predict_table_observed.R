@@ -1,8 +1,8 @@
-# Predictions and residuals at the observations of a fit of a table. The files of its cells contain the observations, so
+# Predictions and residuals at the observations of a fit of a table. The files of the cells contain the observations, so
 # the table is not read again.
 
-# Predictions in the order of the table, `NA` for rows that the fit omits. If `residuals` names a kind of residuals, the
-# result is these residuals.
+# Predictions in the order of the table; rows that the fit omits have `NA`. If `residuals` is a kind of residuals, the
+# result contains these residuals instead.
 predict_observed <- function(object, request, filename, residuals = NULL, call = caller_env()) {
   if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
   blocks <- object$blocks
@@ -28,7 +28,8 @@ observed_cell <- function(k, object, request, store, residuals) {
   })
 }
 
-# Moves the known mean to the offset, because records have it in the offset.
+# Removes known coefficients of the trend from the fit, because the offset in the records already includes the known
+# mean.
 with_mean_as_offset <- function(object) {
   if (is.null(object$known$beta)) object else replace(object, "known", list(NULL))
 }
@@ -40,7 +41,7 @@ points_of_records <- function(records, trend) {
   list(offset = offset, u = coordinates_of_records(records), x = x)
 }
 
-# Residuals of records, whose response does not include the offset.
+# The residuals of records. The response in records is the response minus the offset.
 residuals_of_records <- function(object, records, fitted, kind) {
   off <- records[, "y"] - fitted
   if ("offset" %in% colnames(records)) off <- off + records[, "offset"]

@@ -1,11 +1,11 @@
-# Predictions at the rows of a table that is read in chunks: new points are sorted by cells, as the observations are.
-# Predictions at the observations (predict_table_observed.R) read these from the files of the fit.
+# Predictions at the rows of a table that is read in chunks. New points are sorted by cells, as the observations are.
+# For predictions at the observations (predict_table_observed.R), the observations are read from the files of the fit.
 
-# Number of rows of a result that are in memory at a time.
+# The number of rows of a result that are in memory at a time.
 result_rows <- 2^20
 
-# Predictions at the rows of a table: the rows are sorted into files of cells and predicted cell by cell, and the
-# results are sorted by rows.
+# Predictions at the rows of a table. The rows are sorted into one file for each cell, the rows of one cell are
+# predicted at a time, and the results are sorted by rows.
 predict_in_table <- function(object, source, request, filename, call = caller_env()) {
   if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
   store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
@@ -27,7 +27,7 @@ sort_new_points <- function(object, source, store, call) {
   first - 1
 }
 
-# Appends complete points to the files of their cells, with row numbers that start at `first`.
+# Appends the points without missing values to the files of their cells. The row numbers of `points` start at `first`.
 sort_points_by_cell <- function(blocks, points, first, store) {
   if (!any(points$complete)) return(invisible())
   of <- cells_near(blocks, blocks$near_of(points$u))
@@ -36,15 +36,16 @@ sort_points_by_cell <- function(blocks, points, first, store) {
   for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
 }
 
-# Writes the predictions at the points of sort_points_by_cell(); returns the names of their columns.
+# Writes the predictions at the points that sort_points_by_cell() has sorted, and returns the names of the columns of
+# the predictions.
 predict_sorted <- function(object, request, store) {
   new <- in_store(store, "new-", seq_along(object$blocks$rows))
   on.exit(unlink(new))
   predict_cells(which(file.exists(new)), predict_cell, object, request, store)
 }
 
-# Writes predictions to files of successive rows. A task, such as predict_cell(), computes the predictions of each cell.
-# Returns the names of the columns.
+# Writes predictions to files, each with a range of successive rows of the result. The function `task`, such as
+# predict_cell(), computes the predictions of a cell. Returns the names of the columns.
 predict_cells <- function(cells, task, object, request, store, ...) {
   names <- over_units(cells, task, fit_for_tasks(object), request, list(path = store$path), ...,
                       workers = workers_for_cells(object, cells, request))
@@ -86,7 +87,7 @@ write_cell <- function(k, store, count, object, table_of) {
   names(part$table)
 }
 
-# Appends the rows of a file to the files of successive rows of the result.
+# Distributes the rows of the file `path` to the files of the result, each with a range of successive rows.
 part_by_rows <- function(path, names, store) {
   for (skip in seq(0, file.size(path) / (8 * length(names)) - 1, by = result_rows)) {
     values <- read_rows(path, names, skip, result_rows)
@@ -95,7 +96,7 @@ part_by_rows <- function(path, names, store) {
   }
 }
 
-# The predictions in the order of the n rows: a data frame, or a file.
+# The predictions in the order of the n rows, as a data frame or written to a file.
 paste_results <- function(store, n, names, filename, memory, call) {
   if (is.null(filename)) check_result_memory(n * length(names), memory, call)
   parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
@@ -109,7 +110,7 @@ paste_results <- function(store, n, names, filename, memory, call) {
   if (identical(names, "fit")) table$fit else table
 }
 
-# Reads `count` results from row `first` on from the files of results; NA if there is no result.
+# Reads the `count` results from row `first` on; rows without a result have NA.
 read_results <- function(store, first, count, names) {
   table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
   path <- in_store(store, "result-", first / result_rows)
@@ -119,7 +120,7 @@ read_results <- function(store, first, count, names) {
   table
 }
 
-# Stops if `count` numbers, of which R makes a copy, need more memory than the limit.
+# Stops if `count` numbers and a copy of these numbers, which R makes, need more memory than the limit.
 check_result_memory <- function(count, memory, call) {
   if (is.null(memory) || 16 * count <= memory_bytes(memory)) return(invisible())
   size <- size_text(16 * count)
@@ -129,7 +130,7 @@ check_result_memory <- function(count, memory, call) {
 
 write_csv <- function(table, path, append) {
   if (requireNamespace("data.table", quietly = TRUE)) {
-    # writes NA, because an empty line, as of a missing value in a single column, would be ignored when the file is read
+    # writes NA: a missing value in a single column would be an empty line, and readers of CSV files ignore empty lines
     data.table::fwrite(as.data.frame(table), path, append = append, na = "NA", showProgress = FALSE)
   } else {
     utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)

@@ -1,9 +1,10 @@
 # The targets of a prediction: points, or means of the field over weighted points, such as blocks.
 
-# A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points and their weights
-# `weight`; and `of`, the number of the target of each point, in ascending order. A target that is not a mean has a
-# single point. `centres` are the centres of blocks; the nearest observations of a block are those nearest to its
-# centre. `among` are the numbers of the targets among all cells of a map, see all_cells().
+# A list of the number `n` of targets; the trend `x`, with a row for each target; the coordinates `u` of all points of
+# the targets, and the weights `weight` of these points; and `of`, the index of the target of each point, in ascending
+# order. A target that is not a mean has a single point. `centres` has the centres of blocks; the neighbours of a block
+# are the observations nearest to its centre. `among` has the indices of the targets among all cells of a map, see
+# all_cells().
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   centres <- points$centres %||% if (!is.null(points$blocks)) points$u
@@ -11,7 +12,7 @@ targets_of <- function(object, points) {
     points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 
-# The targets with the numbers `rows`, in ascending order.
+# The targets with the indices `rows`, which are in ascending order.
 some_targets <- function(targets, rows) {
   number <- if (!are_points(targets)) match(targets$of, rows)
   points <- if (is.null(number)) rows else which(!is.na(number))
@@ -30,8 +31,8 @@ gathered <- function(x, targets) {
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))
 }
 
-# Computes f(targets) for parts of the targets with about `width` points each, in order, with a progress bar; returns
-# the rows of all results.
+# Computes f(targets) for successive parts of the targets, with about `width` points in each part, and shows a progress
+# bar. Returns the results of all parts, joined by rows.
 by_parts <- function(targets, width, f) {
   first <- c(1, 1 + cumsum(tabulate(targets$of, targets$n)))[seq_len(targets$n)]
   parts <- unname(split(seq_len(targets$n), first %/% width))
@@ -42,13 +43,13 @@ by_parts <- function(targets, width, f) {
   if (length(results)) do.call(rbind, results) else f(targets)
 }
 
-# The numbers of the first and last point of each target.
+# A row for each target: the indices of its first and its last point.
 rows_of_targets <- function(targets) {
   last <- cumsum(tabulate(targets$of, targets$n))
   cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
 }
 
-# Ranges that combine cluster k of i with cluster k of j only.
+# The argument `ranges` of an operator that combines cluster k of i only with cluster k of j.
 paired_ranges <- function(i, j) {
   number <- seq_len(nrow(i))
   list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)
@@ -78,7 +79,7 @@ joint_prior <- function(object, targets) {
   crossprod(weights, matrix(covariance_product(object$model, targets$n)(c(input, list(b = weights))), nrow(weights)))
 }
 
-# Returns f(targets): the covariances of the observations with each target, one column per target.
+# Returns a function f(targets): the covariances of the observations with the targets, with a column for each target.
 target_covariance <- function(object) {
   model <- object$model
   u <- seen_points(object$data)

@@ -1,10 +1,10 @@
 # Sums and means of responses over many nodes, by joint draws of the field at the nodes, without the covariance matrix
 # of the nodes. The response is a function of the field, see predict_scale.R.
 #
-# Let T be a sum with the weights w of its nodes, f the field with the means m, and s the mean slopes of the response.
-# The linear part L is the sum of w s (f - m). L is a weighted sum of the field, so its variance needs no draws. The
-# remainder R = T - b L, where b is the slope of the regression of T on L, is small for sums over many nodes, so few
-# draws are sufficient.
+# Let T be the sum of the responses at nodes with weights w. Let f be the field at the nodes, m its mean, and s the mean
+# derivative of the response with respect to the field. The linear part L is the sum of w s (f - m). L is a weighted sum
+# of the field, so its variance needs no draws. The remainder is R = T - b L, where b is the slope of the regression of
+# T on L. The remainder is small for sums over many nodes, so few draws are sufficient.
 
 # TRUE if computing the covariance matrix of the nodes of a block and its eigenvectors would take too long.
 needs_draws_of_nodes <- function(points, how) {
@@ -13,8 +13,8 @@ needs_draws_of_nodes <- function(points, how) {
 
 most_joint_nodes <- 500
 
-# The predictive distribution of the sums `mean`, with their `covariance` matrix if `joint`, otherwise with their
-# variances.
+# A list of the predictive means `mean` of the sums, their `covariance` matrix and their `draws`. Without `joint`, only
+# the diagonal of the covariance matrix is exact.
 sums_by_draws <- function(object, points, request, joint = FALSE) {
   nodes <- nodes_of(points)
   scale <- requested_scale(with_phi_of(object, nodes$u), request)
@@ -43,20 +43,21 @@ mean_slopes <- function(scale, mean, variance, step = 1e-3) {
   (at_mean(mean + step) - at_mean(mean - step)) / (2 * step)
 }
 
-# The linear parts L, as targets.
+# The linear parts L of all sums, in the form of targets.
 linear_part <- function(object, nodes, targets, slope) {
   targets$weight <- targets$weight * slope
   targets$x <- gathered(estimated_trend(object, nodes), targets)
   targets
 }
 
-# The number of draws, which decreases with the number of nodes, but is large for quantiles of skewed sums.
+# The number of draws. It decreases with the number of nodes, but is at least 500, because quantiles of skewed sums need
+# many draws.
 draws_of_nodes <- function(request, nodes) {
   min(request$draws, if (nodes <= 1e4) floor(1e7 / nodes) else min(1000, max(500, floor(1e8 / nodes))))
 }
 
-# Computes f(count) for parts of the draws with about 2e7 numbers each: the results are matrices with a row for each
-# sum, and are bound by columns.
+# Calls f(count) for batches of draws, with about 2e7 numbers in each batch. The results are matrices with a row for
+# each sum, and are joined by columns.
 in_batches <- function(count, nodes, f) {
   most <- max(1, floor(2e7 / nodes))
   sizes <- diff(unique(c(seq(0, count, by = most), count)))
@@ -68,7 +69,7 @@ in_batches <- function(count, nodes, f) {
 }
 
 # The `covariance` of sums, and their `draws` around a mean of 0, from draws of T and L and the exact covariance of L.
-# In the returned draws, the values of L are replaced by quantiles of its normal distribution.
+# In the returned draws, quantiles of the normal distribution of L replace the drawn values of L.
 regressed_sums <- function(sum, linear, exact) {
   sum <- sum - rowMeans(sum)
   linear <- linear - rowMeans(linear)

@@ -11,7 +11,8 @@ boxcox_back <- function(t, lambda) {
 # of the response.
 boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
 
-# The argument of gp(): NULL, or a list of lambda (NA: to be estimated).
+# Converts the argument `transform` of gp() to NULL or to a list of `lambda`, which is NA if it is to be estimated, and
+# `estimated`.
 as_transform <- function(x, estimate, method, parts, prior, call = caller_env()) {
   if (is.null(x)) return(NULL)
   lambda <- lambda_of(x, call)
@@ -28,7 +29,7 @@ as_transform <- function(x, estimate, method, parts, prior, call = caller_env())
   list(lambda = lambda, estimated = is.na(lambda))
 }
 
-# NA for a parameter to be estimated.
+# The parameter lambda of the transformation; NA if lambda is to be estimated.
 lambda_of <- function(x, call) {
   lambda <- if (identical(x, "log")) 0 else if (identical(x, "boxcox")) NA_real_ else x
   known <- is.numeric(lambda) && length(lambda) == 1 && (identical(x, "boxcox") || isTRUE(abs(lambda) <= 5))
@@ -50,14 +51,14 @@ transformed <- function(parts, lambda) {
 }
 
 # The unbiased mean of the response at new points. Let v be the variance of the transformed response minus the variance
-# of its prediction, both over all fields: the mean of back(fit + sqrt(v) Z) over normal Z is then unbiased for the
-# response (for lambda = 0: Cressie 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
+# of its prediction, both over all fields. The mean of boxcox_back(fit + sqrt(v) Z) over a standard normal Z is unbiased
+# for the response (for lambda = 0: Cressie 1993, 3.2.2). v is the kriging variance minus twice the Lagrange multiplier.
 back_mean <- function(fit, variance, lagrange, lambda) {
   v <- variance - 2 * lagrange
   if (lambda == 0) return(exp(fit + v / 2))
   if (lambda == 1) return(fit + 1)
   by_rule <- average(fit, sqrt(pmax(v, 0)), function(t) boxcox_back(t, lambda))
-  # for lambda < 0 the mean does not exist; an expansion of second order around the fit is used instead
+  # for lambda < 0 the mean does not exist; an expansion of second order around the fit replaces the mean
   base <- pmax(1 + lambda * fit, 0)
   expanded <- base^(1 / lambda) + (1 - lambda) * base^(1 / lambda - 2) * v / 2
   ifelse(v >= 0 & lambda > 0, by_rule, expanded)

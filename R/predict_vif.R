@@ -1,6 +1,7 @@
-# Predictions of VIF fits. The low-rank part V'b is a trend with coefficients b ~ N(0, I), one for each inducing point,
-# and the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). If the factors v are added to the
-# coordinates, a VIF fit is a fit by Vecchia's approximation with this covariance and this trend.
+# Predictions of fits by a VIF approximation (lik_vif.R). The low-rank part V'b is a trend with coefficients b ~ N(0,
+# I), one coefficient for each inducing point. The rest of the field, the residual process, has the covariance k(x, y) -
+# v(x)'v(y). If the factors v are added to the coordinates, a VIF fit is a fit by Vecchia's approximation with this
+# covariance and this trend.
 
 vif_conditioning <- function(object, how) {
   vif <- kept_for(object, fitted_vif)
@@ -55,7 +56,7 @@ residual_fit <- function(object, vif) {
   residual
 }
 
-# The fit with settings for predictions of its residual process by Vecchia's approximation.
+# Changes the settings of a fit so that its residual process is predicted by Vecchia's approximation.
 settings_of_residual <- function(object) {
   object$method <- "vecchia"
   object$how[c("method", "backend", "precision")] <- list("vecchia", "cpu", "float64")
@@ -76,8 +77,8 @@ residual_model <- function(model, rank) {
   model
 }
 
-# The approximation at the parameters of a fit: the `order` of the observations, their `factors`, factors_of(u), the
-# `mean` of b, and the roots of coefficients_by_gram().
+# The approximation at the parameters of a fit: the `order` of the observations; `factors`, the columns v(x) of the
+# observations; factors_of(u), the columns v(u); the `mean` of b; and the roots of coefficients_by_gram().
 fitted_vif <- function(object) {
   data <- object$data
   theta <- unname(object$theta)

@@ -1,6 +1,6 @@
-# Predictions of VIF fits with random effects and smooths. The low-rank part V'b of the field is treated as an
-# additional effect with a coefficient for each inducing point, and Vecchia's approximation predicts the residual
-# process.
+# Predictions of fits by a VIF approximation (lik_vif.R) with random effects and smooths. The low-rank part V'b of the
+# field is an additional effect with a coefficient for each inducing point, and Vecchia's approximation predicts the
+# residual process.
 
 # The effect of the inducing points, with the function factors(u), which returns the columns v(u) at points u of the
 # field; NULL for fits without inducing points.
@@ -14,9 +14,9 @@ inducing_effect <- function(object, problem, sets) {
             class = "inducing_effect")
 }
 
-# The problem of effects_problem() with the function points_of(u), which returns the columns of points u that the field
-# reads. If the effect `low` of inducing points is given, `low` comes before the other effects, and the field is the
-# residual process.
+# Adds to `problem`, a result of effects_problem(), the function points_of(u), which returns the columns of points u
+# that the field reads. If the effect `low` of inducing points is not NULL, it becomes the first effect, and the field
+# is the residual process.
 beside_inducing <- function(problem, low) {
   field <- problem$field
   problem$points_of <- function(u) points_of_field(field, u)

@@ -1,4 +1,4 @@
-# The argument `what` of predict(): names of columns, from which the arguments that these columns require follow.
+# The argument `what` of predict() has names of columns. These names determine other arguments, such as `probs`.
 
 # Adds the arguments that the columns `what` require.
 with_what <- function(arguments, unnamed, call) {
@@ -20,7 +20,7 @@ with_what <- function(arguments, unnamed, call) {
 
 columns_of_terms <- c("trend", "process")
 
-# The names of columns `what`, in the form of level_columns().
+# The names of the columns `what`, written as level_columns() writes them.
 names_of_columns <- function(what, call) {
   plain <- c("fit", "se.fit", "lwr", "upr")
   valid <- is.character(what) && length(what) && !anyDuplicated(what)
@@ -38,7 +38,7 @@ names_of_columns <- function(what, call) {
   ), call = call)
 }
 
-# The numbers in names such as q0.05.
+# The numbers in names of columns, such as 0.05 in q0.05.
 levels_in_names <- function(name, what) {
   pattern <- level_pattern(name)
   as.numeric(sub(pattern, "\\1", grep(pattern, what, value = TRUE)))

@@ -1,6 +1,6 @@
-# The table of zones, from the state of sums over zones: see predict_zones.R.
+# The table of means and totals over zones, from the state of sums over zones (predict_zones.R explains the terms).
 
-# Rows for the mean, the total and the area above each threshold, in each zone.
+# A table with a row for each zone and each quantity: the mean, the total, and the area above each threshold.
 zone_table <- function(object, state, request, nsim) {
   sums <- state$sums[order(utils::type.convert(rownames(state$sums), as.is = TRUE)), , drop = FALSE]
   nodes <- bound_nodes(state$nodes)
@@ -40,9 +40,10 @@ bound_nodes <- function(parts) {
   c(sapply(c("u", "x", "offset"), bind, TRUE, simplify = FALSE), lapply(known, `[`, order))
 }
 
-# The nodes of some zones as points, without the second node of rectangles with one cell; and three matrices of weights
-# of the points with a column for each zone: `half` for the sums of A (f + g) / 2, `gap` for the sums of A (f - g) / 2,
-# and `lack` for the variances of single cells that pairs of different cells lack.
+# The nodes of some zones, the random cells of rectangles, as points; a rectangle with one cell has only one node. The
+# list also has three matrices of weights of the points, with a column for each zone: `half` for the sums of A (f + g) /
+# 2, `gap` for the sums of A (f - g) / 2, and `lack` for the variances of single cells, which the covariances of two
+# different cells do not contain.
 nodes_in_zones <- function(nodes, number, zones) {
   first <- which(number %in% zones)
   second <- first[nodes$count[first] > 1]
@@ -91,14 +92,15 @@ totals_of_zones <- function(object, nodes, fit, request) {
   limits_around(fit, se, half, half$fit, half$se.fit)
 }
 
-# Limits around `fit`: other `limits` around `centre`, scaled by the ratio of the standard errors `se` and `spread`.
+# Limits around `fit` with the standard error `se`. They are computed from the `limits` around `centre`, which has the
+# standard error `spread`: the distances from the centre are multiplied by se / spread.
 limits_around <- function(fit, se, limits, centre, spread) {
   scale <- ifelse(spread > 0, se / spread, 1)
   data.frame(fit = unname(fit), se.fit = se, lwr = fit + (limits$lwr - centre) * scale,
              upr = fit + (limits$upr - centre) * scale, row.names = NULL)
 }
 
-# The areas of exceedance, a table for each threshold.
+# A list with a table for each threshold: the areas of exceedance in the zones.
 areas_of_zones <- function(object, nodes, sums, request, nsim) {
   above <- request$above
   if (!length(above)) return(list())

@@ -1,22 +1,23 @@
 # Means and totals over zones of a map, and the areas of exceedance in zones, with standard errors.
 #
-# Expected values are sums over all cells, window by window. Standard errors depend on the joint distribution of cells.
-# In a zone with more than `nodes` cells, standard errors are estimated from two random cells in each rectangle of
-# cells. With the areas A of the rectangles in the zone, their numbers K of cells and the values f and g of the two
-# cells, the variance of the total is
+# Expected values are sums over all cells, which are added up one window of the map at a time. Standard errors depend on
+# the joint distribution of cells. In a zone with more than `nodes` cells, standard errors are estimated from two random
+# cells in each rectangle of cells. Let A be the area of a rectangle in the zone, K the number of its cells, and f and g
+# the values of the two random cells. Sums are over the rectangles of the zone. The variance of the total is
 #
 #   Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),
 #
-# on average over the draws of cells: the first term estimates the covariances of different cells, and the second term
-# adds the rest of the variances of single cells. In zones with fewer cells, each cell is a rectangle, so f and g are
-# equal.
+# on average over the random choice of cells. The first term estimates the covariances of different cells, and the
+# second term adds the missing part of the variances of single cells. In zones with at most `nodes` cells, each cell is
+# a rectangle, so f and g are equal.
 #
-# The state of sums over zones: a matrix `sums`, with a row for each zone and the columns area, total and one for each
-# threshold; and `nodes`, a list of parts with u, x and offset of both cells of each rectangle, one after the other, and
-# with the zone, area, count of cells, number and tile of each rectangle.
+# The state of sums over zones is a list of the matrix `sums` and of `nodes`. `sums` has a row for each zone, the
+# columns `area` and `total`, and a column for each threshold. `nodes` has an element for each window: `u`, `x` and
+# `offset` of the two cells, first for the first cells of all rectangles, then for the second cells; and the `zone`, the
+# `area`, the `count` of cells, the number (`rectangle`) and the `tile` of each rectangle.
 
-# The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and the maximum of `rows`. A
-# window whose height is a multiple of this maximum contains whole rectangles only.
+# The sizes of the rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and `most`, the maximum of
+# `rows`. If the height of windows is a multiple of `most`, no rectangle is divided between windows.
 rectangles_of_zones <- function(readers, templates, nodes, cells = 2e5) {
   counts <- Map(function(reader, template) {
     parts <- lapply(rows_in_windows(template, max(1, floor(cells / terra::ncol(template)))), function(rows) {
@@ -37,8 +38,8 @@ rows_in_windows <- function(template, height) {
   split(rows, (rows - 1) %/% height)
 }
 
-# The state after the `cells` of one more window are added; `cells` is a result of predict_window() for a window of a
-# tile with `columns` columns.
+# Adds the cells of one more window to the state. `cells` has the index, the zone and the area of each cell in a zone,
+# `window` is a result of predict_window(), and `columns` is the number of columns of the tile.
 add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) {
   complete <- window$points$complete
   row_of <- replace(rep(NA_integer_, length(complete)), complete, seq_len(sum(complete)))
@@ -59,8 +60,8 @@ add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) 
   list(sums = rowsum(sums, rownames(sums)), nodes = c(state$nodes, list(nodes)))
 }
 
-# Two members of each group, selected by the `random` numbers of the group; they differ if the group has several
-# members.
+# Selects two members of each group. The selection depends on the element of `random` for the first member of the group.
+# The two members differ if the group has several members.
 two_of_each <- function(group, random) {
   members <- split(seq_along(group), group)
   count <- unname(lengths(members))

@@ -1,14 +1,14 @@
-# The contract of predictive distributions. A predictive has the distributions of n numbers, one for each new point or
-# block. predict() computes its results from a predictive by these verbs:
+# A predictive is an object that represents the predictive distributions of n numbers, one number for each new point or
+# block. predict() computes its results from a predictive by these generic functions:
 #
 #   mean(x)              the n means
 #   variance(x)          the n variances; their square roots are the column `se.fit`
-#   quantile(x, p)       the n quantiles; p is one probability, or one for each of the n
-#   cdf(x, q, lower)     the n probabilities of values up to q, or beyond q with `lower = FALSE`; q is one number, or
-#                        one for each of the n
+#   quantile(x, p)       the n quantiles; p is a single probability, or has n probabilities
+#   cdf(x, q, lower)     the n probabilities of values up to q, or above q with `lower = FALSE`; q is a single number,
+#                        or has n numbers
 #   draw(x, count)       `count` independent draws, a matrix with n rows
 #
-# and these, which have defaults:
+# and by generic functions that have a default method:
 #
 #   predictor(x)         the n numbers of the column `fit`; default: the means
 #   mix_quantile(x, mixture, p)   the quantiles of a mixture whose parts are of the class of x
@@ -20,11 +20,13 @@
 #   transformed   a monotone function of a normal variable: a transformed       predictive_transformed.R
 #                 response, or the mean of the response of a family
 #   observation   a new observation of a family                                 predictive_observation.R
-#   sample        draws: means of responses over blocks                         predictive_sample.R
-#   mixture       predictives of one kind, weighted: draws of the parameters    predictive_mixture.R
+#   sample        draws, for means of responses over blocks                     predictive_sample.R
+#   mixture       a weighted mixture of predictives of one kind, such as the    predictive_mixture.R
+#                 predictives for draws of the parameters
 #
-# predictive_at(fit, points, request) makes the predictive of a fit (predict_distribution.R), predictive_columns() its
-# columns (predict_columns.R). A new transformation is a list of functions in predict_scale.R.
+# predictive_at(fit, points, request) returns the predictive of a fit (predict_distribution.R), and predictive_columns()
+# computes the columns of a result from a predictive (predict_columns.R). A new transformation of the response requires
+# a list of functions in predict_scale.R.
 
 new_predictive <- function(kind, ...) structure(list(...), class = c(paste0("pred_", kind), "predictive"))
 

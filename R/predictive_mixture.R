@@ -1,12 +1,12 @@
-# Predictives of weighted mixtures.
+# Predictive distributions that are weighted mixtures of other predictive distributions.
 
 # `parts` are predictive distributions of one kind, for the same points.
 predictive_mixture <- function(parts, weights) {
   merge_parts(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
 }
 
-# each_part() returns the numbers f(part) as the columns of a matrix, and weighted_parts() the weighted means of these
-# columns.
+# each_part() returns a matrix with the column f(part) for each part, and weighted_parts() returns the weighted mean of
+# these columns.
 each_part <- function(x, f) matrix(as.numeric(unlist(lapply(x$parts, f))), ncol = length(x$parts))
 weighted_parts <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
 

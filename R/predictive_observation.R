@@ -1,7 +1,7 @@
 # Predictives of new observations of a family, whose linear predictor is normal.
 
-# `normal` is the predictive distribution of the linear predictor, including the nugget; `weights` are the numbers of
-# trials, or prior weights. Normal observations have a normal predictive distribution.
+# `normal` is the predictive distribution of the linear predictor, including the nugget. `weights` are the numbers of
+# trials, or the prior weights. If the family is normal, the result is a normal predictive distribution.
 predictive_observation <- function(normal, object, weights = 1) {
   noise <- object$family$density$noise
   if (!is.null(noise)) return(predictive_normal(normal$mean, normal$variance + noise(object$phi, weights)))
@@ -9,7 +9,7 @@ predictive_observation <- function(normal, object, weights = 1) {
                  weights = weights)
 }
 
-# The mean of f() of the linear predictor.
+# The mean of f(eta) over the normal distribution of the linear predictor eta.
 average_over_eta <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
 
 mean.pred_observation <- function(x, ...) average_over_eta(x, function(eta) mean_of(x, eta))
@@ -34,7 +34,7 @@ draw.pred_observation <- function(x, count) {
   matrix(each, nrow(eta))
 }
 
-# The logarithm of the probability (density) of y.
+# The logarithm of the predictive density of y, or of the probability of y if responses are discrete.
 log_density <- function(x, y) UseMethod("log_density")
 
 log_density.pred_normal <- function(x, y) stats::dnorm(y, x$mean, sqrt(x$variance), log = TRUE)
@@ -84,8 +84,9 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
   }
 }
 
-# The first bracket of the search for quantiles, from responses at the `middle` of the linear predictor and at the
-# largest number in each row of `extremes`; and the `unit` of discrete values.
+# The first interval `low` to `high` of the search for quantiles, and the `unit`, the distance between discrete values.
+# The interval is computed from the mean response at two values of the linear predictor: `middle`, and the largest
+# number in each row of `extremes`.
 first_bracket <- function(x, middle, extremes) {
   any <- rep(1, length(middle))
   if (x$family$density$response == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
@@ -95,5 +96,5 @@ first_bracket <- function(x, middle, extremes) {
   list(low = low * any, high = pmax(edge, mean_of(x, middle) + 1), unit = 1)
 }
 
-# The difference between adjacent values of a discrete observation.
+# The difference between adjacent possible values of a discrete response.
 value_unit <- function(x) if (x$family$density$response == "binomial") 1 / x$weights else 1

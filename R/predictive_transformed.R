@@ -1,4 +1,4 @@
-# Predictives of monotone functions of a normal variable.
+# Predictive distributions of monotone functions of a normal variable.
 
 # `normal` is the predictive distribution of the normal variable, `scale` is the function (predictive_scale()), and
 # `lagrange` are the Lagrange multipliers of the trend, with which means are unbiased; 0 gives means given the data.

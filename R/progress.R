@@ -1,8 +1,8 @@
 # Progress bars, in interactive sessions. A bar is closed at the end of the frame for which it was created, and never
 # moves backwards.
 
-# The progress bar of one computation, which is shown after some seconds. Within with_bar(), the computation moves the
-# bar of with_bar() instead.
+# The progress bar of one computation, which is shown after some seconds. Within with_bar(), no second bar is shown: the
+# computation then updates the bar of with_bar().
 progress_bar <- function(what = "Reducing", after = 3) {
   if (!shows_progress()) return(NULL)
   forwards <- rising()
@@ -26,14 +26,16 @@ progress_bar <- function(what = "Reducing", after = 3) {
 
 shows_progress <- function() rlang::is_interactive() && !(kernops_option("progress", TRUE) %in% c("FALSE", "none"))
 
-# Returns a function whose result is the largest fraction so far, because a solver may restart and a residual may grow.
-# The result is below 1, because cli removes a bar at 1, and a later update would be an error.
+# Returns a function that returns the largest of all fractions with which it was called. Fractions may decrease, because
+# a solver may restart and a residual may grow. The result is below 1, because cli removes a bar at 1, and a later
+# update would be an error.
 rising <- function() {
   done <- 0
   function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
 }
 
-# One bar for all of `code`, which moves the bar by say_progress(). A handler of this frame lets cli close the bar.
+# Shows one bar while `code` is evaluated; `code` updates the bar by say_progress(). The bar belongs to the frame of
+# with_bar(), so that cli closes the bar when with_bar() ends.
 with_bar <- function(what, code, shown = TRUE) {
   if (!shown || !shows_progress() || !is.null(the$bar)) return(code)
   on.exit(the$bar <- NULL, add = TRUE)
@@ -41,13 +43,13 @@ with_bar <- function(what, code, shown = TRUE) {
   code
 }
 
-# Shows a step or a fraction until the next call with a step or fraction, and a `detail` until the next call with a
-# detail or step.
+# Shows the arguments in the current bar. A `step` or a `fraction` stays until a later call replaces it, and a `detail`
+# stays until the next call with a detail or a step.
 say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
   if (!is.null(the$bar)) the$bar(step, fraction, detail)
 }
 
-# Evaluates `code`, whose fractions 0 to 1 move the bar from the fraction `from` to the fraction `to`.
+# Evaluates `code`. The fractions 0 to 1 that `code` reports are converted to the fractions `from` to `to` of the bar.
 part_of_bar <- function(from, to, code) {
   whole <- the$bar
   if (is.null(whole) || from == 0 && to == 1) return(code)
