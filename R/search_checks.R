@@ -1,6 +1,6 @@
 # Warnings about doubtful fits, each with a recommendation.
 
-# `derivatives`: whether derivatives of the response are observations, which have no nugget.
+# `derivatives` is TRUE if some observations are derivatives of the response; derivatives have no nugget.
 warn_about_search <- function(search, control, derivatives = FALSE) {
   if (is.null(search$convergence)) return(invisible())
   if (search$convergence != 0 && grepl("singular", search$message)) {
@@ -30,14 +30,14 @@ warn_about_search <- function(search, control, derivatives = FALSE) {
   }
 }
 
-# The names of parameters at a bound. Variances are excluded: an estimate of zero, absolutely or relative to others, is
-# valid for a variance.
+# The names of parameters at a bound. Variances are excluded, because zero, or a number that is tiny relative to other
+# variances, is a valid estimate of a variance.
 at_bound <- function(p, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# The largest change of a log-likelihood due to rounding for which there is no warning.
+# A larger change of the log-likelihood by rounding causes a warning.
 allowed_rounding <- 0.5
 
 # Warns about estimates that fit the observations but are useless for predictions between the observations.
@@ -100,15 +100,16 @@ tell_vanished_penalties <- function(fit, leaves) {
                   class = "kernops_vanished")
 }
 
-# TRUE for a smooth with functions that have no penalty.
+# TRUE if one of the leaves is a smooth with functions that have no penalty; these functions are columns of the trend.
 is_partly_trend <- function(leaves, fit) {
   any(vapply(Filter(is_smooth_leaf, leaves), function(leaf) ncol(settled_basis(leaf, fit)$trend) > 0, NA))
 }
 
-# The terms of a sum, without noise, whose standard deviation is below 0.5 % of the standard deviation of all terms
-# together, or of the standard deviation of the response, which is far smaller for fields with long ranges. Estimates
-# below this limit count as 0, because searches do not come closer to 0. In a fit of several variables, these terms are
-# effects, and are compared with the response of their variable.
+# The terms of a covariance, without noise, whose standard deviation is below 0.5 % of the standard deviation of the sum
+# of all terms or of the response, whichever is smaller. For fields with long ranges, the response has a far smaller
+# standard deviation than the sum of terms. Estimates below this limit count as 0, because searches do not come closer
+# to 0. In a fit of several variables, only effects are checked, and each effect is compared with the response of its
+# variable.
 vanished_terms <- function(fit) {
   model <- fit$model
   several <- is_lmc(model$covariance)
@@ -125,20 +126,21 @@ vanished_terms <- function(fit) {
   terms[estimated & variances < 2.5e-5 * whole]
 }
 
-# The variance of the detrended response, in units of the field.
+# The variance of the response minus its trend, in the units of the field; infinite for fits with a family.
 spread_of_response <- function(fit) {
   if (is.null(fit$family) && nobs.gp(fit) > 1) stats::var(process_of_data(fit)) else Inf
 }
 
-# The mean variance of each leaf at points u. White noise has no metric; its mean variance is its variance.
+# For each leaf, the mean of its variance over the points u. White noise has no metric, and its variance is the same at
+# all points.
 mean_variances <- function(model, theta, u) {
   mapply(function(leaf, values) {
     if (is_white(leaf$label)) values$variance %||% 0 else leaf_metric(leaf, values, u)$variance
   }, leaves_of(model$covariance), leaf_values(model, theta))
 }
 
-# The ranges of parts with short correlations: for half of the points, the correlation with the nearest other point is
-# below a third.
+# The names of the ranges of leaves with short correlations. A correlation is short if, for half of the points, the
+# correlation with the nearest other point is below a third.
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(covariance_of_points(fit))
@@ -164,8 +166,8 @@ has_no_nugget <- function(fit) {
 
 # TRUE if two conditions hold: the nugget is less than a hundredth of the semivariance of nearest points; and the nugget
 # is less than a hundredth of the variance of the field given the nearest observations of `data`, or less than 1e-7 of
-# `process`, the variance of the response without its trend. The variance given the observations takes more time, and is
-# far below the semivariance for smooth fields.
+# `process`, the variance of the response without its trend. The variance given the nearest observations is checked only
+# if the first condition holds, because it takes more time. For smooth fields, it is far below the semivariance.
 is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))
@@ -174,9 +176,10 @@ is_negligible <- function(nugget, fit, data, process, field_sites) {
        is_small(conditional_variances(data, fit$model, fit$theta, field_sites = field_sites)$field))
 }
 
-# Computes test(near) at some points, from the variances of the field and the smallest semivariances with another point.
-# Semivariances with the nearest of many points are tested first: other points can only decrease the semivariances, and
-# smaller semivariances never make a test true.
+# Computes test(near) for a sample of the points u, where `near` has the variances of the field and the smallest
+# semivariances with another point. If there are many points, test() is first called with the semivariances to the
+# nearest point and to the sample. The remaining points can only decrease the semivariances, and smaller semivariances
+# never change the result from FALSE to TRUE.
 for_nearest <- function(model, u, test, count = 200) {
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), count)))
   if (nrow(u) > 1e4) {
@@ -188,7 +191,8 @@ for_nearest <- function(model, u, test, count = 200) {
   test(nearest_semivariance(model, u[rows, , drop = FALSE], u))
 }
 
-# For points x of the points y: the variance of the field, and the smallest semivariance with another point.
+# For each point of x, which are some of the points y: the variance of the field, and the smallest semivariance with
+# another point of y.
 nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
   # uses the CPU, which takes less time than compiling a GPU kernel that runs once
@@ -198,8 +202,8 @@ nearest_semivariance <- function(model, x, y) {
        semivariance = matrix(least(input), nrow(x))[, 2])
 }
 
-# Warns about duplicated observations, including the response, because duplicates imply a zero nugget, whatever the
-# other observations are.
+# Warns if all repeated observations at a location have identical responses. Such duplicates imply a zero nugget,
+# whatever the other observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
   first <- first_rows(data$u)

@@ -1,7 +1,7 @@
-# Estimation of the parameters of a covariance, and of a family: the global optimum.
+# Estimates the parameters of a covariance and of a family by a search for the global optimum of the likelihood.
 
-# The parameters of the covariance: a list of theta, the value, how the search ended, and resume(), which continues the
-# search after a change of the likelihood.
+# Estimates the parameters of the covariance. Returns a list of `theta`, the `value`, information on how the search
+# ended, and resume(), which continues the search after a change of the likelihood.
 estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   model <- problem$model
   data <- problem$data
@@ -20,7 +20,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   resumable(without_ridge(best, target), target)
 }
 
-# The parameters of the covariance, the family and the trend. With `estimate = "none"`, only the trend is estimated.
+# Estimates the parameters of the covariance, the family and the trend. With `estimate = "none"`, only the trend is
+# estimated.
 estimate_family <- function(problem, likelihood, how, estimate, call) {
   data <- problem$data
   model <- problem$outer
@@ -52,8 +53,9 @@ family_target <- function(problem, likelihood, how) {
   ))
 }
 
-# Searches the coefficients of the trend from `theta`. If the approximation of the likelihood is outdated at the end of
-# the search, the approximation is updated and a second search starts from this end.
+# Optimises only the coefficients of the trend, from the starting value `theta`. If the approximation of the likelihood
+# is outdated at the end of the search, the approximation is updated, and a second search starts where the first search
+# ended.
 trend_alone <- function(theta, target, gain) {
   control <- replace(target$how$control, "gain", gain)
   best <- descend(theta, target, control)
@@ -71,21 +73,23 @@ check_all_given <- function(parameters, call) {
 # TRUE if the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
-# The best optimum. If values are cheap, all starts are searched; otherwise the search begins at the optima of a subset,
-# then of larger subsets, whose sizes the likelihood determines. A subset of nearly all observations is not used,
-# because a search with this subset takes as long as a search with all observations.
+# Finds the best optimum. If the likelihood is cheap to evaluate, searches begin at all starts. Otherwise the searches
+# use a subset of the observations first, then larger subsets, whose sizes the likelihood determines; each search begins
+# at the optima of the previous subset. A subset of nearly all observations is not used, because a search with this
+# subset takes as long as a search with all observations.
 global_optimum <- function(starts, target) {
   likelihood <- target$likelihood
   if (target$how$control$starts == 0) return(search_from_candidates(starts[1, , drop = FALSE], target))
   n <- length(target$data$y)
-  # if the likelihood of all observations takes long, a larger subset saves time by better starting values
+  # if the likelihood of all observations takes long, a larger subset gives better starting values and thus saves time
   size <- target$how$control$subset * if (likelihood$costly && n > 4000) 4 else 1
   rows <- target$sample_rows(target$data, if (n <= 1.25 * size) n else size)
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
   search_from_candidates(start_candidates(starts, target, rows), target, part_optimum)
 }
 
-# The best optimum from candidates, after a search on a part of the data by improve(candidates, target).
+# The best optimum that searches from `candidates` reach. improve(candidates, target) first improves the candidates, by
+# a search with a part of the data.
 search_from_candidates <- function(candidates, target, improve = function(candidates, target) candidates) {
   likelihood <- target$likelihood
   target$how$precision <- likelihood$sufficient_precision(candidates[1, ], target$how$precision)
@@ -96,7 +100,8 @@ search_from_candidates <- function(candidates, target, improve = function(candid
   c(best, target$how["precision"], list(settings = settings))
 }
 
-# The optimum, with angles reduced to a half turn, the names of parameters at their bounds, and resume().
+# Adds to the optimum `at_bound`, the names of parameters at their bounds, and the function resume(), and reduces angles
+# to less than 180 degrees.
 resumable <- function(best, target) {
   parameters <- target$model$parameters
   turned <- is_direction(parameters) & !parameters$fixed
@@ -111,8 +116,9 @@ resumable <- function(best, target) {
   best
 }
 
-# Keeps a single range above 20 extents of the data only if the log-likelihood gains more than 0.1. Otherwise variance
-# and range grow along a ridge, and the optimum at 20 extents describes the data as well.
+# A range above 20 times the extent of the data is kept only if it increases the log-likelihood by more than 0.1. If the
+# increase is smaller, variance and range grow along a ridge, and the optimum with a range of 20 extents describes the
+# data as well.
 without_ridge <- function(best, target) {
   parameters <- target$model$parameters
   limit <- 20 * parameters$extent

@@ -1,16 +1,17 @@
-# The direction of a step of information_search(): along the curvature, onto bounds, away from zero.
+# The steps of information_search(): Newton steps, steps onto bounds, and steps that raise variances near zero.
 
-# The BFGS update of the second derivatives for a step `s` that changed the gradient by `y`.
+# The BFGS update of the matrix h of second derivatives, after a step `s` that changed the gradient by `y`.
 bfgs <- function(h, s, y) {
   hs <- h %*% s
   if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
 }
 
-# Makes the information positive definite. Average information may have negative or hardly any curvature along ridges: a
-# step would then not descend, or only go along the ridge. The curvature of such directions is set to a small positive
-# number, even if all curvatures vanish, as when all ranges are below all distances: the field is then noise, and its
-# likelihood with a profiled scale does not depend on a single variance. BFGS updates preserve positive definiteness.
+# Makes the information positive definite. Along ridges, the average information may have a negative curvature, or a
+# curvature near zero. With such a matrix, a step would not descend, or would only move along the ridge. The curvature
+# in such directions is set to a small positive number. This also applies if all curvatures vanish, for example if all
+# ranges are below all distances: the field is then noise, and the likelihood with a profiled scale does not depend on
+# the remaining parameters. BFGS updates preserve positive definiteness.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
@@ -21,8 +22,8 @@ positive_definite <- function(h) {
 }
 
 # A step that changes each parameter by at most the factor exp(reach). A parameter that would pass its bound stops at
-# the bound, and the other parameters move to their best values given this: if only the one parameter were stopped, the
-# step would leave a ridge, beside which the likelihood is far worse.
+# the bound, and the other parameters move to the values that are best with this parameter at its bound. If the other
+# parameters moved as before, the step would leave a ridge, beside which the likelihood is far worse.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
@@ -42,9 +43,9 @@ newton_step <- function(gradient, information, s, low, high, reach = 1) {
 }
 
 # Raises nearly zero variances. On the log scale of the search, the derivative with respect to such a variance is nearly
-# zero, even if the variance is far larger at the optimum. Variances are raised to a hundredth of the total if the
-# derivative with respect to the variance itself indicates a clear improvement, and the information shows that their
-# logarithms are hardly determined.
+# zero, even if the variance is far larger at the optimum. Such variances are raised to a hundredth of the total
+# variance if two conditions hold: the derivative with respect to the variance itself indicates a clear improvement, and
+# according to the information the logarithm of the variance is hardly determined.
 off_the_floor <- function(search) {
   point <- search$point
   kind <- search$some$kind
@@ -57,8 +58,9 @@ off_the_floor <- function(search) {
   if (any(low)) replace(point$s, low, log(enough))
 }
 
-# Moves parameters to bounds: on the log scale, a variance that converges to zero, and the range of a coordinate without
-# an effect, which converges to infinity, would take ever more steps. NULL if no parameter converges to a bound.
+# Moves parameters that converge to a bound onto this bound. These are variances that converge to zero, and ranges of
+# coordinates without an effect, which converge to infinity. On the log scale, a search would need ever more steps
+# towards these limits. NULL if no parameter converges to a bound.
 onto_a_bound <- function(point, parameters, low, high) {
   near <- parameters$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
   far <- parameters$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)

@@ -1,9 +1,9 @@
-# The same minimisation as search_from(), by quasi-Newton steps (BFGS) that begin with the average information. Each
-# iteration proposes a step, accepts the first of the halved steps that increases the log-likelihood, and stops when a
-# step would increase the log-likelihood by less than control$gain or by less than its rounding error. If states have no
-# values (lik.R), a step is accepted unless the directional derivative at its end shows that the step was far too long.
-# At the end of the search, the values at the start and at the end are estimated, and the search returns the start if
-# its value is clearly better. The result has the `information` of all free parameters.
+# Minimises the function that search_from() minimises, by quasi-Newton steps (BFGS) whose first curvature is the average
+# information. Each iteration proposes a step, accepts the first of the halved steps that increases the log-likelihood,
+# and stops when a step would increase the log-likelihood by less than control$gain or by less than its rounding error.
+# If states have no values (lik.R), a step is accepted unless the directional derivative at its end shows that the step
+# was far too long. At the end of the search, the values at the start and at the end are estimated, and the search
+# returns the start if its value is clearly better. The result has the `information` of all free parameters.
 information_search <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   if (!begin(search)) return(list(theta = search$theta, value = Inf, convergence = 1L, iterations = 0L,
@@ -27,13 +27,13 @@ information_search <- function(theta, evaluate, model, profile, control) {
 }
 
 # The state of a search, an environment that the functions of the search change.
-#   free, estimated  the rows of the parameters that the search moves, and of all estimated parameters, which include a
-#                    profiled scale
+#   free, estimated  the rows of the parameters that the search moves; the rows of all estimated parameters, which
+#                    include a profiled scale
 #   some, low, high  the rows `free` of the table of parameters, and their bounds on the scale of the search
-#   point            the best result of visit() so far, with its `curvature`, and the number `learnt` of BFGS updates of
-#                    the curvature
+#   point            the best result of visit() so far
+#   curvature, learnt  the curvature at this point; the number of BFGS updates of the curvature
 #   reach            the longest step, in logarithms
-#   loss             the mean loss due to random probes, once computed (probe_loss())
+#   loss             the mean loss of log-likelihood due to random probes, after probe_loss() has computed it
 new_search <- function(theta, evaluate, model, profile, control) {
   parameters <- model$parameters
   estimated <- !parameters$fixed
@@ -48,7 +48,7 @@ new_search <- function(theta, evaluate, model, profile, control) {
 }
 
 # Evaluates the likelihood at s, on the scale of the search: returns a point, or NULL if the covariance matrix is
-# singular. If the value is not below `below`, the gradient is not computed.
+# singular. The gradient is computed only if the value is less than `below`.
 visit <- function(search, s, below = Inf) {
   model <- search$model
   theta <- replace(search$theta, search$free, from_search(search$some, s))
@@ -112,7 +112,8 @@ search_result <- function(search, iterations) {
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"
 
-# TRUE if the log-likelihood at `end` is less than at `start` by more than one plus the uncertainty of the probes.
+# TRUE if the log-likelihood at `end` is lower than at `start` by more than 1 plus the Monte Carlo uncertainty due to
+# the probes.
 clearly_worse <- function(estimate, end, start) {
   if (identical(end, start)) return(FALSE)
   before <- estimate(start)

@@ -13,9 +13,10 @@ rivals_of <- function(result, target, within = 4) {
   utils::head(Filter(function(end) apart(result$best, end, target), near), 3)
 }
 
-# The optima, in the order in which they were found. Rough searches descend from the starts, group by group. Precise
-# searches continue from all ends that may be other optima and are not much worse than the best, and then from points
-# around the best. The search of a group does not depend on later groups, so more groups never give a worse optimum.
+# The optima, in the order in which the searches found them. The starts are divided into groups. For one group at a
+# time, rough searches descend from its starts. Precise searches then continue from the ends of rough searches that may
+# be further optima and are not much worse than the best end, and from points around the best optimum. The search of a
+# group does not depend on later groups, so more groups never give a worse optimum.
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)
@@ -28,7 +29,8 @@ find_optima <- function(starts, target) {
 
 from_best <- function(ends) ends[order(values_of(ends))]
 
-# Adds the optima of one group, which precise searches reach from the best end and from at most three other ends.
+# Adds the optima of one group. Precise searches reach these optima from the ends of rough searches: from the best end
+# and from at most three other ends.
 with_ends <- function(result, ends, target) {
   new <- 0
   elsewhere <- function(end) all(vapply(result$optima, apart, NA, end, target))
@@ -54,8 +56,8 @@ with_around <- function(result, target) {
   if (nrow(around)) with_ends(result, rough_searches(around, target), target) else result
 }
 
-# Searches start in all rows of `from`. In each group, searches continue from the two starts with the lowest values and
-# from the two that have the lowest values after the first steps.
+# Searches start from all rows of `from`. In each group, only some searches continue after the first steps: the searches
+# from the two starts with the lowest values, and the two searches with the lowest values after the first steps.
 descents <- function(from, target) {
   first <- first_steps(from, target)
   group <- ceiling(seq_along(first) / group_size(target))
@@ -67,8 +69,8 @@ descents <- function(from, target) {
 
 rough_searches <- function(from, target) last_steps(first_steps(from, target), target)
 
-# A few quasi-Newton steps. The value at their end predicts the optimum far better than the value at the start. A few
-# Newton steps follow, which are sufficient near an optimum.
+# first_steps() takes a few quasi-Newton steps; the value after these steps predicts the value of the optimum far better
+# than the value at the start. last_steps() takes a few Newton steps, which are sufficient near an optimum.
 first_steps <- function(from, target) descend_all(from, roughly(target, 8), search_from)
 last_steps <- function(ends, target) {
   descend_all(do.call(rbind, lapply(ends, function(end) end$theta)), roughly(target, Inf), information_search)
@@ -81,8 +83,8 @@ roughly <- function(target, maxit) {
   target
 }
 
-# The number of starts in each group. Groups are larger if many parameters vary, because the values at starts then are
-# poor predictors of the optima.
+# The number of starts in each group. Groups are larger if many parameters vary, because the values at the starts
+# predict the optima poorly in this case.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
 # The starts with the lowest values, enough for control$starts groups. A start near another start with a lower value is
@@ -101,8 +103,8 @@ promising <- function(starts, target) {
   starts[kept, , drop = FALSE]
 }
 
-# Finishes a search by Newton steps, whose gain measures convergence. If Newton steps stop early, quasi-Newton steps are
-# used in between.
+# Finishes a search by Newton steps, whose gain measures convergence. If the Newton steps stop before convergence,
+# quasi-Newton steps follow, and then Newton steps again.
 finish <- function(end, target, gain = 1e-8) {
   if (end$value == Inf) return(end)
   newton <- function(theta) descend(theta, target, replace(target$how$control, "gain", gain))
@@ -115,8 +117,8 @@ finish <- function(end, target, gain = 1e-8) {
   again
 }
 
-# The best optimum from candidates. A few Newton steps are sufficient near the optimum. If values are cheap, searches
-# also start from other points.
+# The best optimum that searches from the candidates reach. A few Newton steps from the best candidate are sufficient,
+# because it is near the optimum. If the likelihood is cheap to evaluate, searches also start from other candidates.
 best_from <- function(candidates, target) {
   control <- target$how$control
   dense <- target$likelihood$dense
@@ -158,7 +160,8 @@ best_beside <- function(candidates, values, search, target, within = 6) {
 values_of <- function(ends) vapply(ends, function(end) end$value, 0)
 lowest <- function(ends) ends[[which.min(values_of(ends))]]
 
-# TRUE if the likelihood is lower between two ends of searches than at both ends, so that they are different optima.
+# TRUE if the ends a and b of two searches are different optima: the likelihood between a and b is lower than at a and
+# at b.
 apart <- function(a, b, target) {
   parameters <- target$model$parameters
   from <- to_search(parameters, a$theta)
@@ -172,8 +175,9 @@ apart <- function(a, b, target) {
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 
-# Starts of further searches: the local minima on lines through the optimum if their values are not much worse than the
-# optimum, and other periods, because the likelihood has many minima between periods.
+# Starting values of further searches. These are the local minima of -2 log-likelihood on lines through the optimum, if
+# they are not much worse than the optimum, and parameters with other periods, because the likelihood has many optima
+# between periods.
 look_around <- function(best, target) {
   minima <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)
@@ -186,8 +190,8 @@ look_around <- function(best, target) {
   matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), minima)), ncol = length(best$theta))
 }
 
-# Starts for user-defined covariances that differ from an optimum in every parameter, by up to four standard errors or a
-# factor of 20. The noise at these starts is positive, even if the optimum has no noise.
+# Starting values for covariances with user-defined formulas. The starts differ from an optimum in every parameter, by
+# up to four standard errors or a factor of 20. The noise at these starts is positive, even if the optimum has no noise.
 restarts_around <- function(best, target, count = 6) {
   model <- target$model
   parameters <- model$parameters
@@ -206,12 +210,13 @@ restarts_around <- function(best, target, count = 6) {
   }))
 }
 
-# Lines, each a matrix with rows of theta: along a line, the ranges of one part are longer and shorter, the nugget is
-# larger and smaller, an angle varies, or a parameter of a user-defined formula increases and decreases.
+# A list of lines through theta; a line is a matrix whose rows are parameter vectors. Along a line, one of the following
+# varies: the ranges of one leaf by a common factor, the nugget, a period, an angle, or a parameter of a user-defined
+# formula.
 lines_through <- function(theta, model) {
   parameters <- model$parameters
   free <- !parameters$fixed
-  # a row for each of the rows of `values`, which has a column for each of the `changed` parameters
+  # copies of theta in which the `changed` parameters have the values in the rows of `values`
   line <- function(changed, values) {
     rows <- matrix(theta, nrow(values), length(theta), byrow = TRUE)
     limits <- lapply(parameters[changed, c("lower", "upper")], rep, each = nrow(values))
@@ -221,7 +226,7 @@ lines_through <- function(theta, model) {
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
   nugget <- intersect(white_rows(model), which(free))
   sill <- if (length(nugget)) total_variance(model, theta)
-  # covariances of compact support have local optima wherever the range passes the distances of many pairs
+  # covariances of compact support have a local optimum wherever the range passes the distances of many pairs
   fine <- function(of) if (leaf_at(model$covariance, parameters$leaf[[of[[1]]]])$kernel$most_dims < Inf) 0.1 else 0.3
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
@@ -233,15 +238,15 @@ lines_through <- function(theta, model) {
     unlist(lapply(which(free & parameters$kind == "angle"), angle_lines, theta, model, line), recursive = FALSE))
 }
 
-# Starts in all directions: at the estimated ratio and at smaller ratios with the same range across, each with the
-# estimated nugget and with a much larger nugget.
+# Lines along which the direction of anisotropy varies: with the estimated ratio, and with smaller ratios at the same
+# range across the direction. Each ratio is combined with the estimated nugget and with a much larger nugget.
 angle_lines <- function(angle, theta, model, line) {
   parameters <- model$parameters
   rows_of_kind <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
   ratio <- rows_of_kind("ratio")
   range <- rows_of_kind("range")
   angles <- theta[[angle]] + seq(0, 165, by = 15)
-  # only the angle varies if the part has several ratios (in space) or no range, or if the ratio or the range is fixed
+  # only the angle varies if the leaf has several ratios (in space) or no range, or if the ratio or the range is fixed
   alone <- length(ratio) != 1 || length(range) != 1 || any(parameters$fixed[c(ratio, range)])
   if (alone) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]

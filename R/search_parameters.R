@@ -1,18 +1,20 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
 # The search uses log(value), or the value divided by a unit; angles are in radians. For parameters of a user-defined
-# formula that are searched as log(value), the unit is the distance between starting values (search_scales.R).
+# formula for which the search uses log(value), the unit determines only the distance between starting values
+# (search_scales.R).
 to_search <- function(parameters, theta) {
   ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
 from_search <- function(parameters, s) ifelse(parameters$log, exp(s), s * parameters$unit)
 search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parameters$unit)
 
-# TRUE for angles in the plane, which are equivalent after half a turn. Angles in space have numbers in their names.
+# TRUE for angles in the plane; adding 180 degrees to such an angle does not change the covariance. The names of angles
+# in space end in a number.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
 
-# The factor by which the search multiplies changes of a parameter. For a period, the factor converts a change to a
-# change of phase, in radians, over the extent of the data.
+# The scale factor that nlminb() uses for a parameter. For a period, the factor converts a change of the period to the
+# change of the phase, in radians, over the extent of the data.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
 }
@@ -45,14 +47,15 @@ with_bounds <- function(model, u, y) {
   with_free_parameters(model, variance)
 }
 
-# The maximum range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
-# and ranges far above those of the data, and the optimal range of a coordinate without an effect is infinite.
+# The maximum range of a search, in extents of the data. For a smooth field with little noise, the optimal variance is
+# far above the variance of the data, and the optimal range is far above the extent of the data. The optimal range of a
+# coordinate without an effect is infinite.
 longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
-# The largest distance between points, in the units of a range; for one of several ranges, the distance along the
-# coordinate of this range.
+# The largest distance between points, in the units of a range. If a leaf has a range for each coordinate, the largest
+# distance along the coordinate of this range.
 leaf_extent <- function(model, row, u) {
   leaf <- leaf_at(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)
@@ -62,13 +65,13 @@ leaf_extent <- function(model, row, u) {
   extent_of(c(0, sqrt(sum(column_extents(v)^2))))
 }
 
-# The ratio of the extent in space to the extent in time.
+# The typical value of a speed: the ratio of the extent in space to the extent in time.
 typical_speed <- function(model, row, u) {
   time <- u[, leaf_at(model$covariance, row$leaf)$geometry$time]
   leaf_extent(model, row, u) / extent_of(time)
 }
 
-# The typical size of a variance, when the variance of the whole field is `whole`.
+# The typical value of a variance parameter if the variance of the whole field is `whole`.
 typical_variance <- function(model, row, u, whole) {
   leaf <- leaf_at(model$covariance, row$leaf)
   if (!is.null(leaf$belongs)) whole <- model$moments$sd[[leaf$belongs$number]]^2
@@ -77,8 +80,8 @@ typical_variance <- function(model, row, u, whole) {
   leaf_variances(model$covariance, u, whole)[[row$leaf]] / sizes
 }
 
-# The typical variance of each leaf: one factor of a product has the unit of the response, the variances of the other
-# factors are fixed.
+# The typical variance of each leaf. In a product, one factor has the unit of the response, and the variances of the
+# other factors are fixed.
 leaf_variances <- function(x, u, whole, path = "1") {
   if (x$kind == "leaf") return(stats::setNames(whole, path))
   sizes <- rep(whole, length(x$parts))
@@ -96,8 +99,9 @@ held_variance <- function(x, u) {
   if (is.null(fixed_leaf)) 1 else sum(fixed_leaf$parameters$variance * mean_square(fixed_leaf, u))
 }
 
-# Fits with a free scale: the common factor of all variances is profiled at each step. The user's variances are then
-# only ratios, and these ratios, the starting values and the bounds are scaled to the unit of the response.
+# For models with a free scale, in which the common factor of all variances is profiled at each step. Only the ratios of
+# the user's variances matter in such a model. The variances are multiplied by a factor that makes them similar to the
+# variance of the response.
 with_free_scale <- function(model, u, y) {
   row <- model$parameters[model$scale[[1]], ]
   if (is_white(row$label) || is.na(row$value)) return(model)

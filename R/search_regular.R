@@ -1,21 +1,22 @@
-# Searches by values and gradients, from starts that may be far from an optimum.
+# Searches that use values and gradients of the likelihood, from starting values that may be far from an optimum.
 
-# The minimum of the likelihood over the free parameters, from `theta`, by nlminb(). If the common factor of the
-# variances is known in closed form, the first variance keeps its value during the search, and all variances are
-# multiplied by the factor at the end.
+# Minimises -2 log-likelihood over the free parameters by nlminb(), from the starting value `theta`. If the common
+# factor of the variances is known in closed form, the first variance keeps its value during the search, and all
+# variances are multiplied by the optimal factor at the end.
 search_from <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   free <- search$free
   theta_of <- function(s) replace(theta, free, from_search(search$some, s))
   start <- to_search(search$some, theta[free])
-  best <- list(s = start, value = Inf) # of all visits; rounding may let nlminb() return another point
+  # the best of all visited points; nlminb() may return a worse point because of rounding
+  best <- list(s = start, value = Inf)
   latest <- NULL
   visit <- function(s) {
     if (identical(latest$s, s)) return(latest)
     theta <- theta_of(s)
     state <- evaluate(theta)
     value <- if (is.finite(state$value)) state$value else Inf
-    # at an infinite value there is no gradient, and nlminb() goes back
+    # if the value is infinite, there is no gradient, and nlminb() takes a shorter step
     slope <- function() if (value < Inf) state$gradient() else 0 * theta
     gradient <- once(function() (slope() * search_slope(model$parameters, theta))[free])
     latest <<- list(s = s, value = value, scale = state$scale, gradient = gradient)
@@ -37,8 +38,8 @@ search_from <- function(theta, evaluate, model, profile, control) {
     end[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# If the covariance matrix is singular at a start, halves ranges until the matrix is regular, or until all ranges are at
-# their bounds.
+# If the covariance matrix is singular at the start s, halves all ranges repeatedly, until the matrix is regular or all
+# ranges are at their bounds.
 regular_start <- function(s, parameters, regular) {
   low <- to_search(parameters, parameters$lower)
   while (!regular(s)) {

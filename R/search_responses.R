@@ -1,11 +1,12 @@
 # The search of parameters for many responses at the same points: the parameters on the scale of the search, and
 # starting values.
 
-# The roles of parameters, with the names that C++ uses (src/sets/response_parameters.h).
+# The roles of parameters in the search, with the names that the C++ code uses (src/sets/response_parameters.h).
 response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
 
-# The parameters of a model with bounds on the scale of the search: the share of the nugget in the total variance is
-# exp(-s), the share of the first variance is 1 - exp(-s), and other variances are exp(s) times the first variance.
+# The parameters of a model, with their bounds on the scale s of the search. For the nugget, the share in the total
+# variance is exp(-s). For the first variance, the share is 1 - exp(-s). Each other variance is exp(s) times the first
+# variance.
 response_parameters <- function(model) {
   table <- model$parameters
   first <- setdiff(model$scale, model$nugget)[[1]]
@@ -15,7 +16,7 @@ response_parameters <- function(model) {
   bounds <- function(values) to_search(table, values)
   low <- ifelse(role == "multiple", -log(1e6), ifelse(role == "first", 0, bounds(table$lower)))
   high <- ifelse(role == "multiple", log(1e6), ifelse(role == "first", log(1e8), bounds(table$upper)))
-  # the limit for ranges, as in without_ridge()
+  # the upper limit of ranges is that of without_ridge()
   far <- table$kind == "range" & table$coordinate == 0 & !table$fixed
   ridge <- ifelse(far, pmin(high, to_search(table, 20 * table$extent)), high)
   finite <- function(x) ifelse(is.finite(x), x, sign(x) * 1e300)
@@ -23,7 +24,7 @@ response_parameters <- function(model) {
        low = finite(low), high = finite(high), ridge = finite(ridge), first = first)
 }
 
-# The parameters theta of a column s.
+# Converts a vector s on the scale of the search to the parameters theta.
 response_theta <- function(parameters, s) {
   role <- response_roles[parameters$role]
   first <- -expm1(-s[role == "first"])
@@ -37,7 +38,8 @@ response_theta <- function(parameters, s) {
 
 is_searched <- function(parameters) !response_roles[parameters$role] %in% c("fixed", "nugget")
 
-# Starts that fill the space of the parameters evenly, and for each start the numbers of the nearest other starts.
+# Starting values that fill the space of the parameters evenly, and `near`, the indices of the nearest other starts of
+# each start.
 response_starts <- function(model, u, parameters, count = NULL) {
   table <- model$parameters
   searched <- is_searched(parameters)
@@ -81,7 +83,7 @@ common_optimum <- function(held, groups, parameters, starts, reml) {
   replace(start, which(searched), end$par)
 }
 
-# The groups with at most about `max_count` responses.
+# The first groups, with at most `max_count` responses in total.
 few_responses <- function(groups, max_count = 64) {
   left <- max_count
   kept <- list()
@@ -94,8 +96,9 @@ few_responses <- function(groups, max_count = 64) {
   kept
 }
 
-# Stretches the axis of the logarithms of ranges, so that the shortest range is a sixteenth of the former one, the
-# spacing of evenly spaced points: estimates of short ranges depend on a few points that are close to each other.
+# Stretches the logarithms s of starting values of ranges, so that the shortest range is a sixteenth of its previous
+# value, which is the spacing of evenly spaced points. Ranges below this spacing are needed, because estimates of short
+# ranges depend on a few points that are close to each other.
 longer_axis <- function(s) {
   if (!length(s)) return(s)
   high <- apply(s, 1, max)

@@ -1,12 +1,12 @@
-# The scale of a covariance at parameters theta: the variance of an observation, and the changes of the covariance by
-# parameters of user-defined formulas.
+# The variance of an observation at parameters theta, and the sensitivity of the covariance to parameters of
+# user-defined formulas. Both determine starting values and steps of a search.
 
 # Some evenly spaced rows of u, which represent all points.
 typical_sites <- function(u, max_count = 50) {
   u[spaced_rows(nrow(u), max_count), , drop = FALSE]
 }
 
-# The mean variance of an observation, including the nugget, over the sites of a model with bounds.
+# The mean of the variance of an observation, including the nugget, over `model$sites`, which with_bounds() has chosen.
 total_variance <- function(model, theta) {
   field <- model$field %||% model
   theta <- unname(theta)[seq_len(nrow(field$parameters))]
@@ -23,22 +23,21 @@ site_variances <- function(model, theta) {
   field[is.finite(field)]
 }
 
-# The factor that makes the variance of the covariance at theta similar to the variance of the response; 1 if the
-# variance is zero, or differs between sites by more than a factor of `max_ratio`: in that case theta is far from any
-# estimate.
+# The factor by which the covariance at theta must be multiplied so that its variance is similar to `variance`, the
+# variance of the response. The factor is 1 if the variance is zero, or if it differs between sites by more than a
+# factor of `max_ratio`, because such a theta is far from any estimate.
 scale_factor <- function(model, theta, variance, max_ratio = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)
   if (is.finite(factor) && factor > 0 && max(field) / max_ratio <= min(field)) factor else 1
 }
 
-# Adds to a model with bounds, for parameters of user-defined formulas:
+# Adds columns to the table of parameters of a model with bounds. For parameters of user-defined formulas, these are
 #   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by about 100 %
-#   multiplies  whether the parameter is a factor of the whole covariance
+#   multiplies  TRUE if the parameter is a factor of the whole covariance
 #   middle      the value around which searches start: the user's value, unless the covariance is insensitive to the
 #               parameter at this value
-# Bounds include `middle`, also after a multiplication by the factor that makes the variance equal to that of the
-# response.
+# Bounds include `middle`, also after `middle` is multiplied or divided by the result of scale_factor().
 with_free_parameters <- function(model, variance) {
   parameters <- model$parameters
   rows <- which(parameters$kind == "free" & !parameters$fixed)
@@ -61,7 +60,8 @@ with_free_parameters <- function(model, variance) {
   replace(model, "parameters", list(parameters))
 }
 
-# The values that the user gave; for other parameters, the middle of their bounds, or zero.
+# The values that the user gave. Other parameters have the middle of their bounds on the log scale, or zero if they may
+# be negative.
 typical_parameters <- function(parameters) {
   middle <- ifelse(parameters$log, sqrt(pmax(parameters$lower * parameters$upper, 0)), 0)
   ifelse(is.na(parameters$value), middle, parameters$value)
@@ -76,9 +76,9 @@ is_regular <- function(model, theta) {
   most[[1]] > 0 && most[[2]] <= 1e6 * most[[1]]
 }
 
-# The relative changes of the covariance matrix of the sites if a parameter, or its logarithm, changes by 1, and whether
-# the parameter is a factor of the matrix. Both are estimated from products of the matrix and of its derivatives with
-# random signs.
+# For each parameter, `size`, the relative change of the covariance matrix of the sites if the parameter or its
+# logarithm changes by 1; and `multiplies`, which is TRUE if the parameter is a factor of the matrix. Both are estimated
+# from the products of a vector of random signs with the matrix and with its derivatives.
 relative_changes <- function(model, theta) {
   sites <- model$sites
   input <- list(theta = theta, x = sites, y = sites, b = with_seed(1, random_signs(nrow(sites), 1)))

@@ -1,8 +1,8 @@
 # Starting values of a search for the parameters: points that fill the space of the parameters evenly.
 
-# One row of theta for each start, for a model with bounds. Values that the user gave are kept. Angles and parameters of
-# user-defined formulas have a value even if the user gave none: starts rotate the angles, and every other start varies
-# the parameters of formulas.
+# A matrix with a row of parameters theta for each start, for a model with bounds. Values that the user gave are kept,
+# except for angles and parameters of user-defined formulas, which always have a value: angles differ between starts,
+# and every other start varies the parameters of formulas.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind %in% c("angle", "free") & !parameters$fixed)
@@ -21,7 +21,7 @@ starting_values <- function(model, u, y) {
   unique(starts)
 }
 
-# The number of dimensions in which starts differ. A coregionalisation matrix has one dimension, its share of the
+# The number of dimensions in which starts differ. A coregionalisation matrix counts as one dimension, its share of the
 # moments.
 start_axes <- function(parameters) {
   free <- parameters[!parameters$fixed, ]
@@ -29,28 +29,30 @@ start_axes <- function(parameters) {
   sum(!sills) + length(unique(free$leaf[sills]))
 }
 
-# Points of the unit cube, a row each: a Kronecker sequence by powers of the root of x^(d + 1) = x + 1 (Roberts 2018).
+# The first n points of a Kronecker sequence in the unit cube, a row for each point. The increments are negative powers
+# of the root of x^(d + 1) = x + 1 (Roberts 2018).
 even_points <- function(n, d) {
   root <- stats::uniroot(function(x) x^(d + 1) - x - 1, c(1, 2), tol = 1e-12)$root
   (0.5 + outer(seq_len(n), root^-seq_len(d))) %% 1
 }
 
-# The parameters at a point of the unit cube; the first coordinate of the point is common to all ranges.
+# The parameters of the start that belongs to the point `unit` of the unit cube. The first coordinate of the point is
+# used for all ranges.
 start_at <- function(model, u, total, open, unit, periods, n) {
   parameters <- model$parameters
   seen <- list()
   value <- parameters$value
   position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
-  # two parts of one kind can be exchanged without changing the covariance, unless a product contains one of them
+  # two terms of one kind can be exchanged without changing the covariance; this does not hold in products
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
       !has_products(model$covariance)
   }
   for (k in which(open)) {
     row <- parameters[k, ]
-    # if terms of a sum started with equal ranges, they would stay equal; the range of a periodic term is a shape
-    # parameter, not a length
+    # two terms of a sum that started with equal ranges would keep equal ranges, so their starts must differ; the range
+    # of a periodic term is a shape parameter, not a length
     lengths <- leaf_at(model$covariance, row$leaf)$geometry$lengths
     family <- if (row$kind == "range" && !lengths) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
@@ -72,14 +74,15 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
-# A starting value for a parameter of a user-defined formula: the typical value, or a value near it; if the parameter
-# may have either sign, for some n a value near 0.
+# The value of a parameter of a user-defined formula in start n: the typical value `middle`, or a value near it. If the
+# parameter may be negative, some starts have a value near 0.
 free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
 }
 
-# A start whose covariance is multiplied by a factor, so that its variance equals the variance of the response.
+# Changes the factors of the covariance in a start, so that the variance of the covariance equals the variance of the
+# response.
 rescaled_start <- function(model, value, total) {
   factors <- which(model$parameters$multiplies %in% TRUE)
   if (!length(factors)) return(value)
@@ -87,8 +90,8 @@ rescaled_start <- function(model, value, total) {
   replace(value, first, value[[first]] * scale_factor(model, value, total))
 }
 
-# A parameter of a user-defined formula, changed by a number of its units; on the log scale, a unit is a factor between
-# 2 and 6.
+# Changes a parameter of a user-defined formula by a number of its units. For parameters on the log scale, a unit is a
+# factor between 2 and 6.
 moved_free <- function(row, value, units) {
   from_search(row, to_search(row, value) + units * if (row$log) min(max(row$unit, log(2)), log(6)) else 1)
 }
@@ -97,15 +100,16 @@ has_products <- function(x) {
   fold_covariance(x, function(...) FALSE, function(operation, parts) operation == "*" || any(unlist(parts)))
 }
 
-# The shortest range of a start: the spacing of points that fill their bounding box evenly.
+# The shortest range of a start, as a fraction of the extent of the data: the spacing of points that fill their bounding
+# box evenly.
 shortest_share <- function(model, row, u) {
   d <- if (row$coordinate > 0) 1 else length(leaf_dims(leaf_at(model$covariance, row$leaf), model$d))
   min(0.05, max(0.005, nrow(u)^(-1 / d)))
 }
 
-# Periods for all periodic parts: the two highest peaks of the periodogram in each octave, from twice the spacing of the
-# points to the extent of the points. Peaks of the likelihood are half a cycle wide, and slow variation has higher peaks
-# than fast variation, so each octave is searched separately.
+# Starting values for the periods of all periodic terms: the two highest peaks of the periodogram in each octave, for
+# periods from twice the spacing of the points to the extent of the points. Peaks of the likelihood are half a cycle
+# wide, and slow variation has higher peaks than fast variation, so each octave is searched separately.
 likely_periods <- function(model, u, y) {
   leaves <- Filter(function(leaf) "period" %in% names(leaf$parameters), leaves_of(model$covariance))
   dims <- unique(unlist(lapply(leaves, leaf_dims, model$d)))
@@ -127,8 +131,8 @@ periodogram_peaks <- function(u, y, max_points = 2e4) {
   1 / frequency[unname(highest)]
 }
 
-# An informative subset of rows: half drawn at random, so that the order of the rows has no effect, half nearest
-# neighbours of these random rows, which identify the nugget and short ranges.
+# An informative subset of rows. Half of the rows are drawn at random, so that the order of the rows has no effect. The
+# other half are the nearest neighbours of these random rows, which identify the nugget and short ranges.
 subset_rows <- function(u, size, seed, block = NULL) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))
@@ -136,7 +140,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
     rows <- rows_of_blocks(block, size, seed)
     return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
   }
-  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # more rows than needed, because some may also be neighbours
+  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # twice the size, as some may be neighbours
   some <- order[seq_len(size %/% 2)]
   width <- column_extents(u)
   scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))
@@ -146,7 +150,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
   sort(utils::head(unique(c(some, neighbours, order)), size))
 }
 
-# The rows of whole blocks, which are drawn at random until there are `size` rows.
+# The rows of randomly drawn whole blocks, with at least `size` rows in total.
 rows_of_blocks <- function(block, size, seed) {
   blocks <- with_seed(seed, sample(unique(block)))
   enough <- match(TRUE, cumsum(tabulate(match(block, blocks))) >= size)

@@ -1,5 +1,5 @@
-# The steps of information_search(): propose, accept, stop. Each function changes the environment `search`
-# (search_newton.R).
+# The functions of information_search() that propose a step, accept a step, and stop the search. Each function changes
+# the environment `search` (search_newton.R).
 
 # ---- Propose ----
 
@@ -18,7 +18,8 @@ move_if_better <- function(search, s) {
   isTRUE(trial$state$value < value) && move_to(search, trial)
 }
 
-# The step, the predicted gain of the log-likelihood, and the minimum gain for which a step is taken.
+# Computes the step, the gain of the log-likelihood that the step is predicted to give, and the minimum gain below which
+# the search stops.
 propose_step <- function(search) {
   point <- search$point
   control <- search$control
@@ -29,13 +30,14 @@ propose_step <- function(search) {
   search$least_gain <- max(control$gain, point$state$rounding, 10 * point$state$resolution)
 }
 
-# At the start of a search, raises variances that were nearly zero in a subset.
+# Called at the start of a search: raises variances that were nearly zero at the optimum for a subset.
 leave_floor <- function(search) {
   higher <- if (search$point$state$has_value) off_the_floor(search)
   if (length(higher)) move_if_better(search, higher)
 }
 
-# Raises parameters, once, if the gradient vanishes although there is no optimum.
+# If the gradient vanishes although the likelihood has no optimum at the point, raises parameters. A search does so at
+# most once.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
   higher <- off_the_floor(search) %||% grown_sills(search)
@@ -44,8 +46,8 @@ raise_parameters <- function(search) {
   move_to(search, visit(search, higher) %||% search$point)
 }
 
-# Once, draws more probes with smaller residuals, if the optimum with the present probes may be far below the true
-# optimum.
+# If the optimum with the present probes may have a far lower likelihood than the true optimum, draws more probes and
+# reduces the residuals. A search does so at most once.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)
@@ -60,8 +62,9 @@ refine_gradient <- function(search) {
   TRUE
 }
 
-# The mean loss of log-likelihood at an optimum of the estimate with these probes, compared with the true optimum. At
-# the end of a search, the loss must be at most `allowed_loss`, and enough probes are drawn for this.
+# The expected loss of log-likelihood due to random probes: the difference between the true optimum and the optimum of
+# the estimate with the present probes. refine_gradient() draws as many probes as necessary for a loss of at most
+# `allowed_loss`.
 probe_loss <- function(search) {
   point <- search$point
   noise <- (point$state$noise() * tcrossprod(point$slope))[search$free, search$free, drop = FALSE]
@@ -72,8 +75,9 @@ most_probes <- 128
 
 # ---- Accept ----
 
-# The first of the step and its halvings that is an improvement: its `point` (NULL if there is none), how often the step
-# was halved, and whether the covariance matrix was `singular` at the end of any of these steps.
+# Tries the step and its halvings until a step is an improvement. Returns a list of the `point` at the end of this step
+# (NULL if no step is an improvement); `half`, the number of halvings; and `singular`, which is TRUE if the covariance
+# matrix was singular at the end of one of the steps.
 halved_step <- function(search) {
   singular <- FALSE
   for (half in 0:4) {
@@ -86,8 +90,8 @@ halved_step <- function(search) {
   list(singular = singular)
 }
 
-# TRUE if a step is an improvement. If states have no values, the step is an improvement unless the directional
-# derivative at its end is at least as steep as at its start, with the opposite sign.
+# TRUE if a step is an improvement. If states have no values, the directional derivative along the step decides: the
+# step is too long if at its end the derivative has the opposite sign and is at least as steep as at its start.
 improves <- function(search, trial) {
   point <- search$point
   if (trial$state$has_value) return(trial$state$value < point$state$value)
@@ -104,9 +108,9 @@ accept_step <- function(search, step) {
   search$point <- step$point
 }
 
-# Restarts with the information as the curvature, because accumulated BFGS updates may be wrong in a bent valley, or
-# with smaller residuals of the gradient, because an inexact gradient may be wrong anywhere. FALSE if neither is
-# possible.
+# Restarts the search at its point, if no better step was found. If states have values, the information replaces the
+# curvature, because BFGS updates accumulate errors in a bent valley. If states have no values, the residuals are
+# reduced, because the gradient may be too inexact. Returns FALSE if the search cannot be restarted.
 restart <- function(search, step) {
   state <- search$point$state
   if (!(if (state$has_value) search$learnt > 0 else !step$singular && state$sharpen())) return(FALSE)

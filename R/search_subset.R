@@ -1,7 +1,8 @@
-# The optima of subsets, as starting values of a search with all data.
+# The optima of the likelihood of subsets, which are starting values of a search with all data.
 
-# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If there are
-# many observations and a likelihood takes as long as a step of the search, a larger subset selects one start.
+# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If the
+# likelihood supports a larger subset for dense likelihoods, this subset selects one start, because with many
+# observations each evaluation takes as long as a step of a search.
 start_candidates <- function(starts, target, rows) {
   if (target$too_little(subset_data(target$data, rows))) return(starts[1, , drop = FALSE])
   subset <- subset_target(target, rows, dense_settings(target$how))
@@ -19,8 +20,9 @@ start_candidates <- function(starts, target, rows) {
   candidates[which.min(values), , drop = FALSE]
 }
 
-# Starting values from an optimum of a subset: the optimum and, if it is the best so far, the optimum with the user's
-# values, and the optimum with a larger nugget, since the subset may not identify the nugget.
+# Starting values near an optimum of a subset. The first one is the optimum. If the optimum was the best so far, two
+# more follow: the optimum with the values that the user gave, and the optimum with a larger nugget, since the subset
+# may not identify the nugget.
 starts_beside <- function(end, model) {
   theta <- unname(end$theta)
   if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
@@ -32,15 +34,17 @@ starts_beside <- function(end, model) {
   rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
-# If the likelihood of all data chooses between the optima, the optima keep the order of the search, so that later
-# optima never replace earlier optima. Otherwise the best optimum comes first, and far worse optima are omitted.
+# The optima of a subset from which searches with all data start. If the likelihood of all data is dense, it chooses
+# between the optima, which keep the order in which they were found, so that a later optimum never replaces an earlier
+# one. For other likelihoods, the best optimum comes first, and far worse optima are omitted.
 ordered_optima <- function(search, subset, target) {
   if (target$likelihood$dense && length(search$optima)) return(search$optima)
   c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))
 }
 
-# If there are many observations, the best optimum for a part of them, by the same likelihood. This search takes far
-# less time, and its result is near the optimum for all observations.
+# If there are many observations, searches the optimum for a part of the observations first, with the same type of
+# likelihood. This search takes far less time than a search with all observations, and its result is near the optimum
+# for all observations.
 part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)

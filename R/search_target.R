@@ -1,10 +1,11 @@
-# The target of a search: its likelihood and data; and searches from several starts.
+# The target of a search, which is the likelihood with its data, and searches from several starts.
 
-# A target has the likelihood and the arguments that create a likelihood for other data. Searches call
+# A target has the likelihood, and the arguments that are necessary to create a likelihood for other data. Searches call
+# these functions of a target:
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
-#   sample_rows(data, size)  representative rows of these data, for a subset
-#   too_little(data)   whether a subset has too little information on the parameters
-#   beside(end)        rows of theta: the optimum of a subset, and starting values near this optimum
+#   sample_rows(data, size)  the numbers of about `size` representative rows of the data, for a subset
+#   too_little(data)   TRUE if a subset has too little information on the parameters
+#   beside(end)        a matrix of starting values, one in each row: the optimum of a subset, and values near it
 search_target <- function(likelihood, data, model, how, profile, ...) {
   list(
     likelihood = likelihood, data = data, model = model, how = how, profile = profile,
@@ -46,7 +47,8 @@ descend <- function(theta, target, control = target$how$control, search = inform
   search(theta, target$evaluate, target$model, target$profile, control)
 }
 
-# Searches from all starts. If future::plan() has several processes, each process creates a separate likelihood.
+# Searches from all starts. If future::plan() has several processes, the searches run in these processes, each with a
+# separate likelihood.
 descend_all <- function(starts, target, search) {
   rows <- seq_len(nrow(starts))
   if (length(rows) == 1 || !many_workers()) {
@@ -60,7 +62,8 @@ many_workers <- function() {
     future::nbrOfWorkers() > 1
 }
 
-# The target whose evaluations report the progress of the search: on the progress bar, or by a line of text.
+# Changes a target so that each evaluation reports the progress of the search, on the progress bar and on request by a
+# line of text.
 reporting_target <- function(target) {
   evaluate <- target$evaluate
   model <- target$model

@@ -1,7 +1,7 @@
 # The parameter of a Box-Cox transformation of the response, by maximum likelihood.
 
-# The lambda with the largest profile likelihood. Variances are about proportional to the square of the geometric mean
-# to the power lambda.
+# The lambda with the largest profile likelihood. If lambda changes, variances change about in proportion to g^(2
+# lambda), where g is the geometric mean of the response.
 estimated_lambda <- function(parts, problem_of, how, call) {
   log_mean <- mean(log(parts$y))
   last <- NULL
@@ -11,7 +11,7 @@ estimated_lambda <- function(parts, problem_of, how, call) {
     likelihood <- likelihood_for(problem$data, problem$model, how)
     parameters <- problem$model$parameters
     theta <- if (is.null(last)) {
-      # the fit with the estimated lambda repeats such warnings
+      # warnings are suppressed, because the fit with the estimated lambda repeats them
       suppressWarnings(estimate_covariance(problem, likelihood, how, "ML", call)$theta)
     } else {
       free <- parameters$kind == "variance" & !parameters$fixed

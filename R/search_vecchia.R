@@ -1,9 +1,9 @@
-# Fits by Vecchia's approximation: the search, in which neighbours are updated when the ranges change, and the
-# neighbours of new points.
+# The search for fits by Vecchia's approximation, in which neighbours are updated when the ranges change; and the number
+# of neighbours of new points.
 
-# Searches first with few neighbours, so that a likelihood takes a fifth of the time, then with all neighbours. Sets are
-# fixed during a search. If other points are the nearest neighbours at the end of the search, the search continues with
-# these neighbours.
+# The first search uses 10 neighbours, so that a likelihood takes a fifth of the time; the second search uses all
+# neighbours. The conditioning sets are fixed during a search. If the nearest neighbours at the end of the search differ
+# from those in the sets, the search continues with the new nearest neighbours.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   rough <- target
@@ -26,9 +26,9 @@ with_settled_neighbours <- function(best, target) {
   best
 }
 
-# The number of observations on which a new point is conditioned: at least `m`. The number is doubled as long as twice
-# the number decreases standard errors of the field by more than 0.5 %. Noisy observations have little information, so
-# many neighbours are needed.
+# The number of observations on which a new point is conditioned, at least `m`. The number is doubled as long as the
+# doubling decreases standard errors of the field by more than 0.5 %. If observations are noisy, each has little
+# information, so many neighbours are necessary.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
@@ -49,9 +49,9 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   min(m, n)
 }
 
-# Sites where standard errors are compared: half of the sites are between observations that are next to each other, half
-# are anywhere in the range of the coordinates, so that gaps are included. Columns other than coordinates, such as
-# groups and numbers of variables, are copied from observations.
+# The sites where standard errors are compared. Half of the sites are between neighbouring observations. The other half
+# are anywhere in the range of the coordinates, so that gaps between observations are included. Columns that are not
+# coordinates, such as groups and indices of variables, are copied from observations.
 prediction_sites <- function(u, near, model, count = 100, tree = search_tree(near)) {
   n <- nrow(u)
   space <- seq_len(model$d)
@@ -70,7 +70,8 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1, z = beside)
 }
 
-# The method for `method = "auto"`. A likelihood of a family requires about ten factorisations of the covariance matrix.
+# The method that `method = "auto"` chooses. The limit for the exact method is lower for a family, because its
+# likelihood requires about ten factorisations of the covariance matrix.
 chosen_method <- function(parts, model, precision, control, family = NULL) {
   u <- observation_sites(parts$layout, parts$u, parts)
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
