@@ -1,4 +1,5 @@
-# Checks of the arguments of reductions of segments and axes: values, weights, the result of an empty segment.
+# Functions that check arguments of segmented reductions and of reductions along axes: the values, the weights, and the
+# result of an empty segment.
 
 # Checks that x is a matrix or a vector; an array with one dimension is a vector.
 check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {

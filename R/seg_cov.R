@@ -1,8 +1,8 @@
 #' Covariances, correlations and regression lines of segments
 #'
 #' `seg_cov()` and `seg_cor()` compute the covariance and the correlation of `x` and `y` in each segment; `seg_slope()`
-#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Products of deviations from
-#' the means of each segment are summed, so that no digits are lost if means are large.
+#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. They sum products of
+#' deviations from the means of each segment, so that no digits are lost if means are large.
 #'
 #' @inheritParams seg_reduce
 #' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. If `x` is a [gpu_matrix()], the
@@ -10,12 +10,12 @@
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param na.rm whether to omit pairs with a missing value; otherwise the result of a segment with such a pair is
 #'   missing.
-#' @param weights a weight for each pair, as for `"var"` in [seg_reduce()]: a pair of weight 2 counts twice.
+#' @param weights a weight for each pair, as in [seg_reduce()] with `op = "var"`: a pair of weight 2 counts twice.
 #'
-#' @return `seg_cov()`, `seg_cor()`: a vector with a result for each segment, named by the groups; for matrices a matrix
-#'   with a row for each segment. The denominator of covariances is n - 1; results of fewer than two pairs are `NA`, and
-#'   the correlation is `NaN` if `x` or `y` is constant. `seg_slope()`: a result of the same form with an additional
-#'   dimension, `c("intercept", "slope")`.
+#' @return `seg_cov()`, `seg_cor()`: a vector with a result for each segment, named by the groups; if `x` and `y` are
+#'   matrices, a matrix with a row for each segment. The denominator of covariances is n - 1; results of fewer than two
+#'   pairs are `NA`, and the correlation is `NaN` if `x` or `y` is constant. `seg_slope()`: a result of the same form
+#'   with an additional dimension, `c("intercept", "slope")`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
@@ -85,7 +85,7 @@ shape_pairs <- function(result, sums, outputs = NULL) {
   shape_results(result, sums$segments, sums$names, sums$x, outputs)
 }
 
-# The number of the segment of each value, NA for a value outside all segments.
+# The index of the segment of each value; NA for a value outside all segments.
 segment_numbers <- function(plan) {
   if (plan$how == "g") return(group_rows(plan))
   from <- seg_values(segments(plan)$pointer)

@@ -1,6 +1,6 @@
-# Moments of segments and covariances on the GPU; the numbers of the segments are copied to the host.
+# Moments and covariances of segments, computed on the GPU.
 
-# The sums that pair_sums() returns, on the GPU.
+# The sums that pair_sums() returns, computed on the GPU.
 device_pair_sums <- function(x, y, plan, na.rm, w) {
   gap <- "IfElse(IsNaN(%s) - 0.5, %s, %s)"
   own <- x

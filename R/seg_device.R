@@ -1,8 +1,9 @@
-# Matrices on the GPU: formulas that are evaluated entry by entry, and results of segments that are expanded to the rows
-# of the values.
+# Functions for matrices on the GPU: they evaluate formulas for each entry, and copy the result of a segment to the rows
+# of its values.
 
-# Evaluates a formula entry by entry. `...` are numbers and gpu matrices of one size; some matrices may have one column.
-# The result is a gpu matrix, in float64 unless all arguments are float32.
+# Evaluates a formula for each entry of gpu matrices. The arguments `...` are numbers and gpu matrices of the same size;
+# matrices with one column are recycled. The result is a gpu matrix, in float32 if all matrices are float32, otherwise
+# in float64.
 device_map <- function(formula, ...) {
   values <- list(...)
   there <- vapply(values, is_gpu_matrix, NA)
@@ -17,7 +18,7 @@ device_map <- function(formula, ...) {
 
 is_float32 <- function(x) gpu_describe(x)$precision == "float32"
 
-# For each value of x, the result of its segment; NaN outside all segments.
+# For each value of x, the result of the segment that contains the value; NaN for values outside all segments.
 device_expand <- function(results, x, plan) {
   spread <- function(v) {
     seg_gradient(segments(plan)$pointer, x, v, segment_operation("sum"), TRUE, segment_settings("cuda", TRUE))
@@ -30,13 +31,13 @@ device_expand <- function(results, x, plan) {
 
 all_covered <- function(plan) with(segments(plan)$about, covered == values)
 
-# A statistic of each segment, on the GPU.
+# Computes a statistic of each segment on the GPU, where the result stays.
 device_reduce <- function(x, plan, op, na.rm = FALSE, w = NULL) {
   run_plan(x, plan, op, na.rm, NULL, "cuda", w, TRUE)
 }
 
-# For each of n rows, the sum of `eta` over the values that `row` assigns to it, column by column; row numbers are on
-# the host.
+# Adds the values of `eta` to the rows of a result with n rows, in each column separately. `row`, a matrix on the host,
+# has the row number for each value.
 device_add_to_rows <- function(eta, row, n) {
   columns <- lapply(seq_len(ncol(row)), function(k) {
     run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum", stay = TRUE)
@@ -49,14 +50,15 @@ device_like <- function(x, like) {
   gpu_matrix(x, if (is_float32(like)) "float32" else "float64", gpu_describe(like)$device)
 }
 
-# x on the GPU if the backend, or x itself, requires the GPU; otherwise NULL.
+# Returns x as a gpu matrix if x is already on the GPU or if the backend is "cuda"; otherwise NULL.
 on_device <- function(x, backend) {
   if (is_gpu_matrix(x)) return(x)
   if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
 }
 
-# The gradient: the result of on_gpu(x, eta) if x or the backend requires the GPU and the result is not NULL; otherwise
-# the result of on_host(). With `stay`, the gradient stays on the GPU; otherwise it has the shape of x.
+# Computes a gradient. If x is on the GPU or the backend is "cuda", on_gpu(x, eta) computes the gradient. If this
+# condition does not hold, or if on_gpu() returns NULL, on_host() computes the gradient. With `stay`, the result is on
+# the GPU; without `stay`, it is on the host and has the shape of x.
 gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = caller_env()) {
   there <- on_device(x, backend)
   if (stay && is.null(there)) stop_gpu_output(call)
@@ -74,7 +76,7 @@ host_columns <- function(v, x) {
   array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(value_count(x), dim(x)[2] %||% 1))
 }
 
-# Replaces NaN by 0; values outside all segments have the result NaN.
+# Replaces NaN, the result for values outside all segments, by 0.
 device_without_nan <- function(v) device_map("IfElse(0.5 - IsNaN(v), v, 0)", v = v)
 
 # Numbers on the host or a GPU, as a matrix of the size of `like` on the GPU of `like`.

@@ -1,8 +1,8 @@
-# Encodings: the values of a class as numbers.
+# Encodings represent the values of a class by numbers.
 #
-# An encoding has a list of `parts`, to which the operation is applied separately (one vector, the real and the
-# imaginary part, or the limbs of large integers), and `back`, a function that converts the list of results of the parts
-# to a result.
+# An encoding is a list of `parts` and `back`. `parts` is a list of vectors to which the operation is applied
+# separately: a single vector, the real and the imaginary part, or the limbs of large integers. The function back()
+# converts the list of the results for all parts to the final result.
 
 encoding <- function(parts, back = \(results) results[[1]]) list(parts = parts, back = back)
 
@@ -33,7 +33,7 @@ as_codes <- function(x) {
 }
 as_code_numbers <- function(x) encoding(as_codes(x)$parts)
 
-# Encodes complex numbers; both parts of a missing number are missing.
+# Encodes complex numbers by their real and imaginary parts. If a number is missing, both parts are missing.
 as_complex_parts <- function(x) {
   parts <- list(Re(x), Im(x))
   if (anyNA(x)) parts <- lapply(parts, \(part) replace(part, is.na(x), (parts[[1]] + parts[[2]])[is.na(x)]))
@@ -43,11 +43,11 @@ as_complex_parts <- function(x) {
 }
 as_complex_equal <- function(x) encoding(list(bare(x, match(x, unique(x[!is.na(x)])))))
 
-# Computes an operation, which was already checked, by `run(part, empty)` for each part of the values. `count(part)`
-# returns the number of values of each result.
+# Computes an operation, which the caller has checked, by calling run(part, empty) for each part of the encoded values.
+# count(part) returns the number of values in each segment.
 run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", call = caller_env()) {
   encoded <- value_rules[[class_of_values(x)]][[op]](x)
-  none <- if (op %in% c("min", "max", "range")) NA # for classes without an infinite value
+  none <- if (op %in% c("min", "max", "range")) NA # some classes have no infinite value
   result <- encoded$back(lapply(encoded$parts, run, none))
   if (is.null(empty)) return(result)
   alike <- identical(class(c(result)), class(c(x)))

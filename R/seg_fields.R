@@ -1,5 +1,5 @@
-# Operations on several fields: a value is a row of numbers, and the formula for each field of the result reads all
-# fields of both operands.
+# Operations on values with several fields: a value is a row of numbers, one number for each field. Each field of the
+# result has a formula, which may read all fields of both operands.
 
 has_fields <- function(op) inherits(op, "seg_op") && !is.null(op$fields)
 
@@ -11,7 +11,7 @@ new_field_op <- function(formulas, identity, call = caller_env()) {
     stop_kernops("input", "{.arg formula} must contain fields of {.code a} or {.code b}, such as {.code {names[[1]]}}.",
                  call = call)
   }
-  # nested calls, because Concat() has two arguments
+  # nests the calls of Concat(), because Concat() has two arguments
   vector <- Reduce(\(a, b) sprintf("Concat(%s, %s)", a, b), formulas)
   kernel <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", vector), code_text(names[used], " = Vi(1)"),
                          precision = "float64", backend = "cpu")
@@ -39,8 +39,8 @@ check_field_identity <- function(identity, fields, call) {
   stop_kernops("input", "{.arg identity} must have one number for each of the fields {.val {fields}}.", call = call)
 }
 
-# Values with the fields of an operation, as a list of vectors or arrays of one shape: columns of a data frame, elements
-# of a list, or the parts `re` and `im` of complex numbers.
+# The fields of the values x that an operation reads, as a list of vectors or arrays of the same shape. Fields are
+# columns of a data frame, elements of a list, or the parts `re` and `im` of complex numbers.
 fields_of <- function(x, op, call = caller_env()) {
   if (is.complex(x)) x <- list(re = `attributes<-`(Re(x), attributes(x)), im = `attributes<-`(Im(x), attributes(x)))
   missing <- setdiff(op$fields, names(x))
@@ -58,7 +58,7 @@ fields_of <- function(x, op, call = caller_env()) {
   values
 }
 
-# The operation on complex numbers with a given name; NULL if the operation is applied to both parts separately.
+# For products of complex numbers, the operation on the fields `re` and `im`; in all other cases, `op` unchanged.
 complex_op <- function(x, op) {
   if (!is.complex(x) || !identical(op, "prod")) return(op)
   the$complex_product <- the$complex_product %||%
@@ -67,8 +67,8 @@ complex_op <- function(x, op) {
 
 field_matrix <- function(values) matrix(as.numeric(unlist(values)), ncol = length(values))
 
-# The fields of each segment: a matrix with a column for each field. With `na.rm`, rows with a missing field are
-# omitted.
+# The result of the operation for each segment: a matrix with a row for each segment and a column for each field. With
+# `na.rm`, rows with a missing field are omitted.
 fold_fields <- function(values, lengths, op, na.rm) {
   values <- field_matrix(values)
   if (na.rm) {
@@ -84,8 +84,8 @@ fold_fields <- function(values, lengths, op, na.rm) {
   result
 }
 
-# Folds segments by a balanced tree: each pass joins pairs of adjacent values within segments; if the number of values
-# is odd, the last value is kept for the next pass.
+# Folds segments by a balanced tree. Each pass joins pairs of adjacent values within a segment. If a segment has an odd
+# number of values, its last value is kept for the next pass.
 fold_pairs <- function(values, lengths, join) {
   while (any(lengths > 1)) {
     place <- sequence(lengths)
@@ -99,7 +99,8 @@ fold_pairs <- function(values, lengths, join) {
   values
 }
 
-# Folds along the second of three dimensions, whose sizes are those of slices_in(), without rearranging the array.
+# Folds along the second of three dimensions without rearranging the array. slices_in() gives the sizes of the
+# dimensions.
 fold_middle <- function(values, sizes, join) {
   before <- sizes[[1]]
   length <- sizes[[2]]
@@ -118,7 +119,7 @@ fold_middle <- function(values, sizes, join) {
 
 complex_of_fields <- function(fields) complex(real = fields[, 1], imaginary = fields[, 2])
 
-# The check of check_associative() for values with fields, with 200 random triples of rows.
+# The counterpart of check_associative() for values with fields; it tests 200 random triples of rows.
 check_field_associative <- function(op, values, call = caller_env()) {
   if (!is.null(values)) rows <- field_matrix(fields_of(values, op, call))
   count <- length(op$fields)

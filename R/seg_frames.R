@@ -1,7 +1,8 @@
-# Data frames of values: the plan of the segments is created once, and each column is computed separately.
+# Reductions of data frames: the plan of the segments is created once, and each column is reduced separately.
 
-# `segments` are the arguments that name the segments, as a list; `run(x, op, plan)` computes a column. With `by_value`,
-# the result has a row for each row of x; otherwise, a row for each segment.
+# Applies operations to the columns of a data frame. `segments` is a list of the arguments that define the segments, and
+# run(x, op, plan) computes the result of a column x. With `by_value`, the result has a row for each row of the data
+# frame; without `by_value`, a row for each segment.
 compute_columns <- function(x, op, segments, run, by_value = FALSE, call = caller_env()) {
   keys <- frame_keys(x, segments, call)
   segments <- grouped_by(segments, keys$columns)
@@ -32,7 +33,8 @@ frame_plan <- function(segments, n, whole, call) {
             call = call)
 }
 
-# The keys of groups: columns of x, which a formula or dplyr::group_by() names, or other vectors.
+# The keys that define the groups: columns of x that a formula or dplyr::group_by() selects, or vectors that are not in
+# x.
 frame_keys <- function(x, segments, call) {
   g <- segments$g
   if (is.null(g) && is_keys(segments$offsets)) g <- segments$offsets
@@ -62,7 +64,7 @@ check_formula_columns <- function(formula, x, call) {
                           x = if (length(unknown)) "{.arg x} has no column {.val {unknown}}."), call = call)
 }
 
-# The keys of each segment, with the classes of the columns.
+# The key of each segment, as columns of the result; these have the classes of the key columns.
 group_columns <- function(columns, plan, sort) {
   if (is.null(columns)) return(if (!is.null(plan$names)) list(group = plan$names))
   alone <- length(columns) == 1 && is.factor(columns[[1]]) && sort
@@ -71,8 +73,8 @@ group_columns <- function(columns, plan, sort) {
   lapply(columns, key)
 }
 
-# The column, the operation and the name of each result, for all combinations of columns and operations, or for the
-# columns that a list names.
+# A list with the column, the operation and the name of each result. If `op` is a list named by columns, each of these
+# columns has its operations; otherwise all operations are applied to all columns.
 column_tasks <- function(op, columns, call) {
   by_column <- is.list(op) && !inherits(op, "seg_op") && !is.null(names(op))
   if (!by_column) op <- stats::setNames(rep(list(op), length(columns)), columns)
@@ -95,7 +97,7 @@ tasks_of_column <- function(column, op) {
   Map(\(op, name) list(column = column, op = op, name = name), unname(ops), names)
 }
 
-# Evaluates the result of a column; errors name the column.
+# Evaluates the result of a column, and adds the name of the column to the messages of errors.
 in_column <- function(result, column, call) {
   tryCatch(result, kernops_error = function(e) {
     e$message <- paste0("Column `", column, "`: ", e$message)
@@ -104,7 +106,7 @@ in_column <- function(result, column, call) {
   })
 }
 
-# Splits the results into columns if there are several results for each segment.
+# If the operation has several results for each segment, such as quantiles, splits them into columns.
 split_outputs <- function(result, x, name) {
   outputs <- if (is.null(dim(x))) dimnames(result)[[2]]
   if (is.null(outputs)) return(stats::setNames(list(without_segment_names(result)), name))
@@ -118,7 +120,7 @@ without_segment_names <- function(x) {
   x
 }
 
-# A data frame of the same class as x.
+# Makes a data frame of the same class as x: a tibble, a data.table or a plain data frame.
 frame_like <- function(columns, rows, x) {
   kinds <- list(tbl_df = c("tbl_df", "tbl", "data.frame"), data.table = c("data.table", "data.frame"))
   class <- Find(\(kind) inherits(x, kind[[1]]), kinds) %||% "data.frame"

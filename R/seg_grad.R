@@ -4,17 +4,17 @@
 #' incoming gradient `eta`, which has the shape of the result. This function computes the gradient of `sum(eta *
 #' seg_reduce(x, op = op, ...))` with respect to `x`.
 #'
-#' `"min"` and `"max"` are differentiated at the first extreme in case of ties. The gradient of a product is the product
-#' of the other values, even if values are 0 or if the product of all values overflows or underflows (then the CPU
-#' computes the gradient, even for data on the GPU). The variance of one value is missing, and so is the gradient.
-#' Values in no segment have gradient 0; the gradient of a value in several segments (`sources`) is the sum over these
-#' segments.
+#' `"min"` and `"max"` are differentiated at the first extreme in case of ties. The derivative of a product with respect
+#' to a value is the product of the other values, even if values are 0 or if the product of all values overflows or
+#' underflows. In these cases, the CPU computes the gradient, even for data on the GPU. The variance of a segment with
+#' one value is missing, and its gradient is also missing. Values in no segment have gradient 0; the gradient of a value
+#' in several segments (`sources`) is the sum over these segments.
 #'
-#' `seg_grad(op, scan = TRUE)` does the same for [seg_scan()], in linear time: `eta` has the shape of `x`. Results that
-#' are missing because there are too few values have no gradient.
+#' `seg_grad(op, scan = TRUE)` returns the vector-Jacobian product of [seg_scan()], which takes linear time; here, `eta`
+#' has the shape of `x`. Results that are missing because there are too few values do not contribute to the gradient.
 #'
-#' `seg_grad(op, roll = TRUE)` does the same for [seg_roll()], for sums, means and extrema. If no window begins or ends
-#' before the previous one does, the time does not depend on the width.
+#' `seg_grad(op, roll = TRUE)` returns the vector-Jacobian product of [seg_roll()], for sums, means and extrema. If no
+#' window begins or ends before the previous window does, the time does not depend on the width.
 #'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"`, or, without `scan`,
 #'   `"softmax"`, `"median"`, `"quantile"`, `"iqr"`, `"nth"` or `"top"`.
@@ -29,7 +29,7 @@
 #'   `scan`.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta`
-#'   differs from that of the result.
+#'   differs from the shape of the result.
 #'
 #' @seealso [seg_reduce()]; [axis_grad()] for dimensions of an array.
 #' @examples
@@ -62,13 +62,13 @@ seg_grad <- function(op, scan = FALSE, roll = FALSE) {
     pointer <- segments(plan)$pointer
     gradient <- seg_gradient(pointer, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
                              segment_settings(backend, stay))
-    # the gradients of a value that is in several segments are added
+    # if a value is in several segments, its gradients are added
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, pointer, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)
   })
 }
 
-# The operations of segments and axes that have a gradient.
+# The names of the operations on segments and axes that have a gradient.
 smooth_ops <- function() c(with(segment_ops(), name[gradient]), "softmax")
 
 as_numbers <- function(x) if (is_gpu_matrix(x)) x else as.numeric(x)
@@ -78,7 +78,8 @@ sum_by_value <- function(gradient, pointer, count, columns, stay) {
   run_plan(if (stay) gradient else matrix(gradient, ncol = columns), of_value, "sum", stay = stay)
 }
 
-# Checks that `eta` has the dimensions of the result, except dimensions of size 1, or is a vector.
+# Checks that `eta` has the dimensions of the result, apart from dimensions of size 1, or is a vector of the same
+# length.
 check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)

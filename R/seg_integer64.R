@@ -1,5 +1,6 @@
-# Values of class integer64 (package 'bit64', which need not be installed): numbers of 64 bits in doubles. Operations
-# use doubles if these are exact; otherwise limbs of 22 bits, or the ranks of the values.
+# Values of class integer64 are integers of 64 bits, stored in a vector of doubles. The class is that of package
+# 'bit64', which need not be installed. Operations convert the integers to doubles if this is exact. If not, operations
+# use limbs of 22 bits, or the ranks of the values.
 
 integer64_rules <- function() {
   c(rule(int64_chosen, chosen_ops, moving_ops), rule(int64_places, counted_ops), rule(int64_sums, "sum", "diff"),
@@ -10,7 +11,7 @@ integer64_rules <- function() {
 
 largest_exact <- 2^53
 
-# The numbers as doubles, which are exact if no number exceeds `limit`.
+# Encodes the integers as doubles; NULL if an absolute value exceeds `limit`, because doubles may then be inexact.
 int64_exact <- function(x, limit = largest_exact) {
   exact <- int64_doubles(x, NULL, limit)
   if (is.null(exact)) return(NULL)
@@ -53,7 +54,8 @@ join_limbs <- function(limbs, x) {
 
 int64_numbers <- function(x) encoding(list(bare(x, int64_doubles(x, NULL, Inf))))
 
-# Differences from the first number, which are exact even if all numbers are large.
+# Encodes the integers by their differences from the first integer that is not missing. The differences are small and
+# thus exact even if all integers are large.
 int64_deviations <- function(x) {
   there <- which(!is.na(int64_doubles(x, NULL, Inf)))
   encoding(list(bare(x, int64_doubles(x, if (length(there)) unclass(x)[there[1]], Inf))))

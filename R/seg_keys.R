@@ -1,5 +1,5 @@
-# Converts keys of values to numbers of groups. Keys are vectors of any type, factors, or combinations of several of
-# these.
+# Converts keys, which say to which group each value belongs, to the indices of groups. Keys are a vector of any type, a
+# factor, or a combination of several such vectors and factors.
 
 # The groups in the form that seg_from_groups() requires, and the names of the groups.
 group_numbers <- function(g, sort, call) {
@@ -16,12 +16,13 @@ group_numbers <- function(g, sort, call) {
   numbers[c("input", "base", "span", "rows", "count", "names")]
 }
 
-# The groups in the form of group_numbers(), if they are already numbered from 1.
+# The groups in the form of group_numbers(), for `numbers` that already are indices of groups from 1 on.
 numbered_groups <- function(numbers, count, names = NULL) {
   list(input = numbers, base = 1L, span = count, rows = NULL, count = count, names = names)
 }
 
-# Checks keys: a vector, a factor, or a list of these, which are several keys of the same values.
+# Checks keys, which may be a vector, a factor, or a list of vectors and factors, in which case each value has several
+# keys.
 check_keys <- function(keys, name, call) {
   if (inherits(keys, "POSIXlt")) keys <- as.POSIXct(keys)
   if (is.list(keys) && length(keys) && (is.data.frame(keys) || !is.object(keys))) {
@@ -50,8 +51,8 @@ level_numbers <- function(g, sort) {
   numbers
 }
 
-# The combinations of several keys that occur: the numbers of two keys are combined to one number, and distinct combined
-# numbers are numbered again.
+# The groups by several keys: the distinct combinations of keys that occur. The indices of two keys are combined to one
+# number, and the distinct combined numbers are numbered from 1 again; then the next key is added.
 joint_numbers <- function(columns, sort, call) {
   each <- lapply(unname(columns), group_numbers, TRUE, call)
   rows <- lapply(each, group_rows)
@@ -66,13 +67,14 @@ joint_numbers <- function(columns, sort, call) {
   numbers
 }
 
-# Sorts pairs by the first number, then by the second.
+# Combines pairs of indices to single numbers, whose order is that of the first index, then of the second.
 pair_numbers <- function(joint, rows, count) {
   as_number <- if (joint$count * count < .Machine$integer.max) as.integer else as.numeric
   (as_number(joint$rows) - 1L) * as_number(count) + rows
 }
 
-# Numbers of complex keys: the real and the imaginary part are keys; a number with a missing part is missing.
+# The groups by complex keys. The real and the imaginary part are used as two keys; a number with a missing part is
+# missing.
 complex_numbers <- function(g, sort, call) {
   g[is.na(g)] <- NA
   numbers <- joint_numbers(list(Re(g), Im(g)), sort, call)
@@ -80,13 +82,13 @@ complex_numbers <- function(g, sort, call) {
   numbers
 }
 
-# The number of the group of each value, from 1 on; NA for none.
+# The index of the group of each value, from 1 on; NA for values in no group.
 group_rows <- function(groups) {
   codes <- as.integer(groups$input) - groups$base + 1L
   if (is.null(groups$rows)) codes else groups$rows[codes] + 1L
 }
 
-# The numbers and the distinct keys of a vector.
+# The indices of the distinct keys in a vector, and the distinct keys.
 key_numbers <- function(g, sort) {
   numbers <- seg_number_keys(if (is.raw(g)) as.integer(g) else g, sort)
   numbers$keys <- take_keys(g, numbers$first)
@@ -111,11 +113,12 @@ settle_strings <- function(numbers, sort) {
 
 is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
 
-# Sorts keys; strings marked as bytes cannot be sorted by R.
+# Sorts keys. Strings that are marked as bytes are sorted by their printed form, because R cannot sort them.
 sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
 
-# Names in the form of tapply(), unless different keys would have the same name. Names of integers are distinct, and R
-# converts integers to strings when the names are first read.
+# The names of groups, which are those of tapply() if they are distinct; otherwise, names with more digits. Names of
+# integers are always distinct, so they are not compared, and R converts the integers to strings only when the names are
+# read.
 key_names <- function(keys) {
   if (inherits(keys, "integer64")) return(exact_digits(keys))
   names <- if (!is_bytes(keys)) as.character(keys)

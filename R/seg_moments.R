@@ -1,4 +1,4 @@
-# Skewness and kurtosis of segments: central moments about the mean of each segment.
+# Skewness and kurtosis of segments, computed from moments about the mean of each segment.
 
 moment_ops <- c("skewness", "kurtosis")
 is_moment_op <- function(op) is.character(op) && op %in% moment_ops

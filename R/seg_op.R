@@ -3,24 +3,26 @@
 #' `seg_op()` creates an operation for [seg_reduce()] from any associative formula of two values `a` and `b`, in the
 #' formula language of [keops_kernel()]: `"a + b"`, `"Max(Abs(a), Abs(b))"`, `"a + b - a * b"`.
 #'
-#' A segment is reduced as a balanced tree: adjacent values are combined, then the adjacent results, and so on. On the
-#' GPU the tree has another shape, which is always the same. The order of the values is preserved, so that the operation
-#' need not be commutative. The operation must be associative, up to rounding: combining (a, b) with c must give the
-#' same result as combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2
-#' and on 200 random triples of both signs; the triples are the same in every session.
+#' A segment is reduced by a balanced tree: pairs of adjacent values are combined, then pairs of adjacent results, and
+#' so on. On the GPU the tree has a different shape, which is the same in every run. The order of the values is
+#' preserved, so that the operation need not be commutative. The operation must be associative, up to rounding:
+#' combining (a, b) with c must give the same result as combining a with (b, c). `seg_op()` tests associativity with
+#' whole numbers from -2 to 2 and with 200 random triples of numbers of both signs; the triples are the same in every
+#' session.
 #'
 #' Several formulas with names define an operation on values of several fields, such as a count with a mean. The formula
-#' of each field contains fields of both values: `a_mean` and `b_n` are the fields `mean` of the first and `n` of the
-#' second value. [seg_reduce()] and [reduce_by_key()] apply the operation to a data frame with these columns,
-#' [seg_reduce()] also to a list of vectors, and [axis_reduce()] to a list of arrays; the result has the same fields.
-#' The fields of complex numbers are `re` and `im`. These operations run on the CPU.
+#' of each field may contain fields of both values: `a_mean` is the field `mean` of the first value, and `b_n` is the
+#' field `n` of the second value. [seg_reduce()] and [reduce_by_key()] apply the operation to a data frame with these
+#' columns, [seg_reduce()] also to a list of vectors, and [axis_reduce()] to a list of arrays; the result has the same
+#' fields. The fields of complex numbers are `re` and `im`. These operations run on the CPU.
 #'
 #' @param formula a string with the variables `a` and `b` that gives one number; or a named vector of strings, a formula
 #'   for each field.
 #' @param identity the result of an empty segment; for several fields a vector with a number for each field, named by
 #'   the fields.
-#' @param values for an operation that is associative only for some numbers: a vector of such numbers (for several
-#'   fields a data frame), from which the triples are drawn. For example, `"a != b"` is associative for `values = 0:1`.
+#' @param values for an operation that is associative only for some numbers: a vector of numbers for which it is
+#'   associative (for several fields, a data frame). The test draws its triples from these numbers. For example, `"a !=
+#'   b"` is associative for `values = 0:1`.
 #'
 #' @return An object of class `seg_op`.
 #'
@@ -48,7 +50,7 @@ seg_op <- function(formula, identity = NA_real_, values = NULL) {
   op
 }
 
-# An operation defined by a formula. Values are folded in pairs; the formula need not be associative for this function.
+# Creates an operation from a formula without testing that the formula is associative.
 new_seg_op <- function(formula, identity = NA_real_) {
   cell <- new.env(parent = emptyenv())
   cell$pointer <- seg_compile(formula)
@@ -60,7 +62,8 @@ of_pairs <- function(op, a, b) {
   run_plan(as.numeric(rbind(a, b)), temporary(seg_plan(lengths = rep(2, length(a)))), op)
 }
 
-# Random triples of values. The numbers have few significant bits, so that their sums and products are exact.
+# Triples of numbers for the test of associativity. The random numbers have few significant bits, so that their sums and
+# products are exact.
 triples_of <- function(values, call = caller_env()) {
   if (is.null(values)) {
     whole <- as.matrix(expand.grid(-2:2, -2:2, -2:2))
@@ -72,8 +75,9 @@ triples_of <- function(values, call = caller_env()) {
   list(with_seed(1, matrix(values[sample.int(length(values), 600, replace = TRUE)], 200)))
 }
 
-# Checks triples; results that are not finite are ignored. A few triples may differ: if numbers nearly cancel, as in a *
-# b / (a + b), rounding may change the result of an associative operation by any amount.
+# Tests associativity with triples; results that are not finite are ignored. The two results may differ for up to 2 % of
+# the triples: if numbers nearly cancel, as in a * b / (a + b), rounding may change the result of an associative
+# operation by any amount.
 check_associative <- function(op, tries, call = caller_env()) {
   for (of in tries) {
     a_b <- of_pairs(op, of[, 1], of[, 2])
@@ -111,16 +115,17 @@ print.seg_op <- function(x, ...) {
   invisible(x)
 }
 
-# The rows of segments.def.
+# The table of operations, which is in inst/include/kernops/segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
-# The row of segments.def for an operation, as a list. This function is called often.
+# The row of segments.def for an operation, as a list. The rows are kept, because this function is called often.
 statistic <- function(op) {
   if (is.null(the$statistics)) the$statistics <- lapply(split(segment_ops(), segment_ops()$name), as.list)
   the$statistics[[op]]
 }
 
-# Checks that an operation is a row of segments.def, "softmax", one of `more`, or a seg_op.
+# Checks that an operation is the name of a row of segments.def, "softmax", one of the names `more`, or an object of
+# class `seg_op`.
 check_op <- function(op, more = character(), call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
   if (is.character(op) && length(op) > 1) {

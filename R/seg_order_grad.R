@@ -1,4 +1,5 @@
-# Gradients of order statistics: each result is a mean of at most two values, to which the incoming gradient is added.
+# Gradients of order statistics. Each result is a weighted mean of at most two values, and the incoming gradient is
+# distributed to these values.
 
 order_gradient <- function(op) {
   force(op)
@@ -11,7 +12,7 @@ order_gradient <- function(op) {
   }
 }
 
-# The gradient of the largest values, which are the first values in decreasing order.
+# The gradient of seg_top(), whose results are the first k values in sorted order.
 top_gradient <- function(x, eta, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL,
                          output = c("host", "gpu")) {
   check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)
@@ -20,7 +21,7 @@ top_gradient <- function(x, eta, k, offsets = NULL, lengths = NULL, g = NULL, de
   run_order_gradient(x, eta, list(offsets, lengths, g, plan), how, k, output)
 }
 
-# `by` are the arguments of disjoint_plan() that name the segments.
+# `by` has the arguments of disjoint_plan() that define the segments.
 run_order_gradient <- function(x, eta, by, how, outputs, output, call = caller_env()) {
   backend <- check_backend(c("auto", "cpu", "cuda"), call = call)
   x <- check_values(x, backend, call)

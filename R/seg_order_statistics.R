@@ -1,10 +1,10 @@
-# Statistics of segments that require sorted values: the rows of src/order/order_statistics.def.
+# Statistics of segments that require sorted values. The table of these statistics is src/order/order_statistics.def.
 
 order_ops <- function() the$order_ops <- the$order_ops %||% seg_order_table()
 
 is_order_op <- function(op) is.character(op) && op %in% order_ops()$name
 
-# Checks the arguments that only order statistics have.
+# Checks the arguments that only order statistics have, and returns them in the form that the C++ code reads.
 order_details <- function(op, probs, type, nth, call = caller_env()) {
   check_number(type, "type", least = 1, most = 9, whole = TRUE, call = call)
   check_nth(nth, call)
@@ -44,7 +44,7 @@ reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay
   shape_by_segment(result, x, plan, op, if (length(probs) > 1) percentages(probs))
 }
 
-# Names such as "25%", in the form of quantile().
+# Names of quantiles such as "25%", which quantile() also uses.
 percentages <- function(probs) paste0(formatC(100 * probs, format = "fg", width = 1, digits = 7), "%")
 
 run_in_order <- function(x, plan, how, w = NULL, backend = "cpu", stay = FALSE) {
@@ -52,8 +52,8 @@ run_in_order <- function(x, plan, how, w = NULL, backend = "cpu", stay = FALSE) 
   seg_order_statistic(segments(plan)$pointer, x, w, how, settings)
 }
 
-# Converts results to the types of base R: results that are values of x have the type of x. Medians do not, because a
-# median may be between two values.
+# Converts results to the types of base R. Results that are values of x have the type of x. Medians are doubles, because
+# a median may be between two values.
 settle_in_order <- function(result, x, op) {
   if (op == "n_distinct") return(as_integers(result, op))
   if (!op %in% c("nth", "mode") || is.double(x) || is_gpu_matrix(x)) return(result)

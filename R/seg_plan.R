@@ -4,27 +4,27 @@
 #' plan for any values and any operation.
 #'
 #' @param offsets the positions where the segments begin, counted from 0 and not decreasing; values before the first
-#'   offset are in no segment. A factor or strings in this position are used as `g`. To avoid mistakes, an argument
-#'   without a name that has one number for each value is an error if the numbers could be groups. If the last element
-#'   equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment, otherwise the beginning of
-#'   the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
+#'   offset are in no segment. If this argument is a factor or strings, it is used as `g`. If it is passed without its
+#'   name, has one number for each value, and the numbers could be groups, an error is raised to avoid mistakes. If the
+#'   last element equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment; otherwise it is
+#'   the beginning of the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value, in any order: a factor or a vector of any type (numbers, `integer64`, strings,
 #'   logicals, dates, times, complex numbers, raw bytes); a list or data frame of several such keys; or a result of
 #'   `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a factor, including unused
-#'   levels, or for each distinct key in ascending order; for several keys, for each combination that occurs, ordered by
-#'   the first key, then the second, with the name `"a.b"`. Values with an `NA` key are in no segment, as in [tapply()].
-#'   Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15 significant digits, and times
-#'   that differ by fractions of a second, are different keys. Strings marked as "bytes" are compared as bytes. If
-#'   different keys would print in the same way, names of results have more digits.
-#' @param sources the position in the values where each segment begins, counted from 0: segment s has the values
-#'   `sources[s] + 0, 1, ...`; the number of values is given by `offsets` or `lengths`. Segments may overlap, repeat,
-#'   and be in any order.
-#' @param n the number of values, if `offsets` or `sources` do not determine it.
+#'   levels, or for each distinct key in ascending order; for several keys, there is a segment for each combination that
+#'   occurs, ordered by the first key, then the second, with a name such as `"a.b"`. Values with an `NA` key are in no
+#'   segment, as in [tapply()]. Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15
+#'   significant digits, and times that differ by fractions of a second, are different keys. Strings marked as "bytes"
+#'   are compared as bytes. If different keys would have the same name, the names of results have more digits.
+#' @param sources the position in the values where each segment begins, counted from 0: segment s has the values at
+#'   `sources[s] + 0, 1, ...`. The number of values of each segment is given by `offsets` or `lengths`. Segments may
+#'   overlap, repeat, and be in any order.
+#' @param n the total number of values, if `offsets` or `sources` do not determine it.
 #' @param sort whether groups are in ascending order; if `FALSE`, groups are in order of first appearance, without
 #'   unused levels.
-#' @param keys,same the segments are the runs of equal adjacent `keys`, as in [reduce_by_key()]. With the plan,
-#'   [reduce_by_key()] does not compare keys again: the plan stores the first key of each run.
+#' @param keys,same if `keys` are given, the segments are the runs of equal adjacent keys, as in [reduce_by_key()]. The
+#'   plan stores the first key of each run, so that [reduce_by_key()] does not compare keys again.
 #'
 #' @return An object of class `seg_plan`. The class has a `print()` method. Plans can be saved.
 #'
@@ -49,8 +49,9 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
   make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
-# Creates the plan from `offsets`, `lengths`, `g` or `plan`, exactly one of which the user gives. `n` is the number of
-# values, if known. A plan that the user did not create is used for a single call, unless `keep` is TRUE.
+# Creates the plan from `offsets`, `lengths` or `g`, or checks `plan`; the user must give exactly one of these
+# arguments. `n` is the number of values, if known. The memory of a new plan is freed at the end of the call, unless
+# `keep` is TRUE.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets
@@ -85,13 +86,13 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   made
 }
 
-# TRUE for groups that were passed as offsets by mistake, because offsets are numbers.
+# TRUE if the argument `offsets` contains groups: unlike groups, offsets are always plain numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
-# Refuses numbers that may be groups passed as offsets, because offsets divide the values into other segments than
-# groups. `made` is the call of the user: named offsets are accepted, and offsets in `...` were already checked. There
-# is no error for distinct numbers below n, which give the same segments as groups and as offsets, and for numbers from
-# 0 to n, which cannot be groups.
+# Raises an error if `offsets` may be groups, because offsets divide the values into different segments than groups do.
+# `made` is the call of the user: offsets with a name are accepted, and offsets in `...` were already checked. Distinct
+# numbers below n are accepted, because they define the same segments as groups and as offsets. Numbers from 0 to n are
+# accepted, because they cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))
@@ -105,8 +106,8 @@ check_no_groups <- function(offsets, n, made, call = caller_env()) {
                                segments."), call = call)
 }
 
-# Checks whole numbers, also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code
-# checks the values.
+# Checks that x is numeric, or of class integer64. is.numeric() is FALSE for factors, dates and time differences. The
+# C++ code checks that the values are whole numbers.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
@@ -118,7 +119,7 @@ new_plan <- function(how, about, n = NULL) {
   structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
 }
 
-# The plan for groups that are already numbered from 1.
+# The plan for `numbers` that already are indices of groups from 1 on.
 numbered_plan <- function(numbers, count) new_plan("g", numbered_groups(numbers, count))
 
 check_number_of_values <- function(n, call) {
@@ -131,8 +132,8 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The segments of a plan, created on first use, and again after readRDS(). If `counted` is TRUE, the values of each
-# group are counted.
+# The segments of a plan as a C++ object, which is created on first use, and again after readRDS(). If `counted` is
+# TRUE, the values of each group are also counted.
 segments <- function(plan, counted = TRUE) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
@@ -149,8 +150,8 @@ segments <- function(plan, counted = TRUE) {
   cell$made
 }
 
-# A plan for one call of the function whose environment is `frame`. When the function ends, even by an error or
-# interrupt, the memory of the plan is freed, because R's garbage collector does not know the size of memory in C++.
+# Marks a plan as temporary: its memory is freed when the function whose environment is `frame` ends, even by an error
+# or interrupt. R's garbage collector might free this memory late, because it does not count memory that C++ allocates.
 temporary <- function(plan, frame = caller_env()) {
   plan$cell$temporary <- TRUE
   do.call(on.exit, list(as.call(list(free_plan, plan)), add = TRUE), envir = frame)

@@ -1,8 +1,8 @@
 #' Reduce segments
 #'
-#' `seg_reduce()` computes one result for each segment of a vector, or of the rows of a matrix: sums by group, extremes
-#' of runs, products of sparse matrices. The time depends on the number of values, but hardly on the sizes of the
-#' segments. Results are bit-identical in every run, for any number of threads, with or without a plan.
+#' `seg_reduce()` computes one result for each segment of a vector, or of the rows of a matrix, such as sums by group or
+#' extremes of runs. The time depends on the number of values, but hardly on the sizes of the segments. Results are
+#' bit-identical in every run, for any number of threads, with or without a plan.
 #'
 #' @details
 #' | `op` | result |
@@ -25,21 +25,21 @@
 #' | `"n_distinct"` | number of distinct values |
 #' | a [seg_op()] | any associative formula of two values |
 #'
-#' The sum of integers is exact; if it exceeds the range of R's integers, all sums are doubles, with a warning of class
-#' `kernops_overflow_warning`. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations return integers
-#' for integers, unless a segment without values has an infinite result.
+#' Sums of integers are exact. If a sum exceeds the range of R's integers, all sums are returned as doubles, with a
+#' warning of class `kernops_overflow_warning`. `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and the bit operations
+#' return integers for integers, unless a segment without values has an infinite result.
 #'
 #' Sums and products are computed in double precision, while base R uses extended precision on most machines:
 #' `sum(c(1e16, 1, -1e16))` is 1 in base R and 0 here.
 #'
 #' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `argmin` and `argmax`, `NaN`
-#' counts as the extreme, and the position of the first one is returned. For `mode` and `n_distinct`, `NA` and `NaN`
+#' counts as the extreme, and the position of the first `NaN` is returned. For `mode` and `n_distinct`, `NA` and `NaN`
 #' count as two distinct values.
 #'
 #' For a segment without values, the statistics of the table from `"median"` on are `NA`, except for `"n_distinct"`,
-#' which is 0. `"nth"` and `"mode"` return integers for integers, the others doubles. On a GPU, these statistics are
-#' bit-identical to those of the CPU. The CPU computes them for `sources`, for more than 2^28 values, and for values
-#' that do not fit in the memory of the GPU. `"skewness"` and `"kurtosis"` run on the CPU.
+#' which is 0. `"nth"` and `"mode"` return integers for integers; the other statistics return doubles. On a GPU, the
+#' results are bit-identical to those of the CPU. The CPU computes these statistics for `sources`, for more than 2^28
+#' values, and for values that do not fit in the memory of the GPU. `"skewness"` and `"kurtosis"` run on the CPU.
 #'
 #' @inheritParams seg_plan
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
@@ -47,27 +47,30 @@
 #' @param op the operation: a name from the table, or a [seg_op()]. For a data frame also several operations, or a list
 #'   with the operations of each column, as in [data frames][seg_values].
 #' @param na.rm whether to remove `NA` and `NaN`.
-#' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
-#'   `Inf`) is ignored. Weights are available for `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"` and
-#'   `"kurtosis"`; for the last five of these operations they must not be negative. For `"median"`, `"quantile"`,
-#'   `"iqr"` and `"mode"` weights must be neither negative nor missing; for whole numbers results are those of `rep(x,
-#'   weights)`. `"median"` and the quantiles of types 1 and 2 do not depend on the scale of the weights.
+#' @param weights a weight for each value (row): a value of weight 2 counts twice, and a value of weight 0 is ignored,
+#'   even if the value is `NA` or `Inf`. Weights are available for `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`,
+#'   `"skewness"` and `"kurtosis"`; for the last five of these operations, weights must not be negative. For `"median"`,
+#'   `"quantile"`, `"iqr"` and `"mode"`, weights must be neither negative nor missing; if weights are whole numbers,
+#'   results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and 2 do not depend on the scale of
+#'   the weights.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
-#'   than the reduction.
-#' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
-#'   row for each segment. A result on the GPU has no names and has `NaN` for missing results; for a range, the smallest
-#'   values of all columns come before the largest values; for several quantiles, the first quantile of all columns
-#'   comes before the second one. A [gpu_matrix()] other than `x` is overwritten with the result and returned: its size,
-#'   precision and GPU must be those that `"gpu"` gives. Repeated calls then allocate no memory for results.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`. With `"auto"`, the GPU reduces a [gpu_matrix()], and the CPU reduces
+#'   data on the host, since copying data to the GPU takes longer than the reduction.
+#' @param output `"host"`: an R vector or array. `"gpu"`: a `float64` [gpu_matrix()] with a row for each segment, if the
+#'   GPU computes the reduction. A result on the GPU has no names and has `NaN` for missing results; for a range, the
+#'   smallest values of all columns come before the largest values; for several quantiles, the first quantile of all
+#'   columns comes before the second one. If `output` is a [gpu_matrix()] other than `x`, it is overwritten with the
+#'   result and returned; it must have the size, the precision and the GPU of the result that `"gpu"` gives. Repeated
+#'   calls then allocate no memory for results.
 #' @param probs probabilities of `"quantile"`.
 #' @param type the type of quantiles, from 1 to 9, as in [quantile()].
 #' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.
 #'
-#' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has an
-#'   additional dimension, `c("min", "max")`, and so have several quantiles. A softmax has the shape of `x`; values in
-#'   no segment give `NA`. For a data frame a data frame with a row for each segment.
+#' @return If `x` is a vector, a vector named by the groups; if `x` is a matrix, a matrix with a row for each segment.
+#'   Results of `"range"` have an additional dimension, `c("min", "max")`, and several quantiles also have an additional
+#'   dimension. A softmax has the shape of `x`; values in no segment give `NA`. For a data frame a data frame with a row
+#'   for each segment.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
@@ -133,7 +136,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   run_encoded(x, if (weighted) "mean" else op, reduce, empty, \(x) run_plan(x, plan, "count", na.rm, w = weights))
 }
 
-# seg_reduce() with a plan; all arguments except `w` and `empty` have been checked.
+# Computes seg_reduce() with a plan. The caller has checked all arguments except `w` and `empty`.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
                         call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
@@ -200,8 +203,8 @@ warn_overflow <- function(position, limit = "{.code .Machine$integer.max}") {
                 class = c("kernops_overflow_warning", "kernops_warning"))
 }
 
-# Gives results the shape of x with a row for each segment; `outputs` are the names or the numbers of several results of
-# each segment.
+# Gives results the shape of x, with a row for each segment in place of the rows of x. If a segment has several results,
+# `outputs` has their names or numbers.
 shape_by_segment <- function(result, x, plan, op, outputs = if (identical(op, "range")) c("min", "max")) {
   shape_results(result, segment_count(plan), plan$names, x, outputs)
 }

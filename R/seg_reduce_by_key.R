@@ -5,12 +5,12 @@
 #'
 #' @inheritParams seg_reduce
 #' @param keys a vector of any type or a factor with one key for each value (row) of `x`; a list or data frame of
-#'   several such keys, all of which must be equal in a run; or a [gpu_matrix()] with one column, whose runs are found
+#'   several such vectors, all of which are constant in a run; or a [gpu_matrix()] with one column, whose runs are found
 #'   on the GPU. `NA` is equal to `NA`, and on the GPU also to `NaN`. Give whole numbers of 2^31 or more as doubles,
 #'   which are exact up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
-#' @param same the condition for two adjacent keys to belong to the same run. `NULL`: the keys are equal; a function of
-#'   the vector of keys: its results are equal; or a string with a formula of two adjacent keys `a` and `b` in the
-#'   language of [keops_kernel()] that is nonzero if they belong to the same run, such as `"Abs(a - b) < 0.5"`.
+#' @param same the condition for two adjacent keys to belong to the same run. With `NULL`, the keys must be equal. With
+#'   a function of the vector of keys, its results must be equal. With a string, a formula of two adjacent keys `a` and
+#'   `b` in the language of [keops_kernel()], the formula must be nonzero; for example `"Abs(a - b) < 0.5"`.
 #' @param ... `na.rm`, `weights`, `empty`, `probs`, `type` and `nth`, as in [seg_reduce()].
 #' @param plan a [seg_plan()] of `keys` (and `same`), instead of `keys` and `same`: the runs are found once and can be
 #'   used for any values and any operation.
@@ -19,10 +19,9 @@
 #'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; if the keys are on the GPU, `keys` and
 #'   `lengths` are also [gpu_matrix()] objects, and only the number of runs is copied to the host.
 #'
-#' @details
-#' If keys and values are both `float32` and on the GPU, `x` has one column, and `op` has one result that is not a
-#' position, then a single pass finds the runs and reduces them, so that keys and values are read only once. Results are
-#' bit-identical to those of [seg_reduce()].
+#' @details A single pass finds the runs and reduces them, so that keys and values are read only once, under these
+#' conditions: keys and values are `float32` and on the GPU, `x` has one column, and `op` has one result that is not a
+#' position. Results are bit-identical to those of [seg_reduce()].
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, as for [seg_reduce()].
 #'
@@ -129,13 +128,13 @@ key_count <- function(keys) length(if (is.list(keys)) keys[[1]] else keys)
 
 as_plain_keys <- function(keys) {
   if (inherits(keys, "integer64")) return(keys)
-  if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings in different encodings are the same key
+  if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings may have different encodings
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   if (is.factor(keys)) return(level_codes(keys))
   as.integer(keys) # raw vectors
 }
 
-# The codes of a factor; the level NA is the same key as a missing value.
+# The codes of a factor. If the factor has a level NA, this level is the same key as a missing value.
 level_codes <- function(keys) {
   codes <- as.integer(keys)
   if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes

@@ -1,43 +1,44 @@
 #' Rolling windows within segments
 #'
-#' `seg_roll()` reduces a window that moves along the values of each segment: rolling means, maxima, medians, and any
-#' other operation of [seg_reduce()]. Windows have a fixed number of values, a separate number for each value (adaptive
-#' windows), or a length in time, and never extend beyond their segment.
+#' `seg_roll()` reduces a window that moves along the values of each segment. It computes rolling means, maxima,
+#' medians, and other operations of [seg_reduce()]. A window has a fixed number of values, a separate number for each
+#' value (adaptive windows), or a length in time, and never extends beyond its segment.
 #'
-#' @details
-#' By definition, a result is `seg_reduce()` of its window; positions (`"argmax"`) count from the first value of the
-#' segment. The time of the operations of [seg_reduce()] up to `"bit_xor"` does not depend on the width: windows are
-#' updated by two stacks of partial results. No value is subtracted, so that sums are as accurate as those of
-#' [seg_reduce()], and an infinite value has no effect on later windows. `"median"` and `"quantile"` sort the values
-#' once, for any width. The time of a [seg_op()] is proportional to the logarithm of the width. The time is proportional
-#' to the width for other order statistics, and if a window begins or ends before the previous one does.
+#' @details Each result is `seg_reduce()` of the values in a window; positions (`"argmax"`) count from the first value
+#' of the segment. For the operations in the table of [seg_reduce()] up to `"bit_xor"`, the time does not depend on the
+#' width, because windows are updated with two stacks of partial results. No value is subtracted, so that sums are as
+#' accurate as those of [seg_reduce()], and an infinite value has no effect on later windows. `"median"` and
+#' `"quantile"` sort the values once, for any width. The time of a [seg_op()] is proportional to the logarithm of the
+#' width. The time is proportional to the width for all other order statistics, and if a window begins or ends before
+#' the previous window does.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()]; or dates,
 #'   factors or other [values with a class][seg_values], or a data frame.
-#' @param width the number of values of a window, or one number for each value (row). With `by`, the length of windows
-#'   in the units of `by`, which may be a `difftime`.
+#' @param width the number of values of a window, or one number for each value (row). With `by`, `width` is the length
+#'   of windows in the units of `by`, and may be a `difftime`.
 #' @param op the operation: a name from the table of [seg_reduce()] except `"softmax"`, `"skewness"`, `"kurtosis"`, or a
 #'   [seg_op()].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
-#' @param by the time or place of each value, which must not decrease within a segment: numbers, dates or times. The
-#'   window of a value at t is (t - width, t], for `align = "center"` (t - width/2, t + width/2], and for `align =
+#' @param by the time or location of each value, as numbers, dates or times, which must not decrease within a segment.
+#'   The window of a value at t is (t - width, t], for `align = "center"` (t - width/2, t + width/2], and for `align =
 #'   "left"` \[t, t + width).
 #' @param align the position of the value in its window: `"right"` (the window ends with the value), `"center"` (if the
 #'   width is even, the window has one more value after than before), or `"left"` (the window begins with the value).
-#' @param partial whether a window that would extend beyond its segment is cut; if `FALSE`, the result of such a window
-#'   is `NA`. Windows in time are always cut.
+#' @param partial whether a window that would extend beyond its segment is shortened; if `FALSE`, the result of such a
+#'   window is `NA`. Windows with `by` are always shortened.
 #' @param empty the result of a window in which all values were removed.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The GPU reduces windows in
-#'   double precision and adds values by blocks, without compensation. The CPU reduces cases that the GPU does not
-#'   support, after values on a GPU are copied to the CPU: order statistics other than medians and quantiles, more than
-#'   2^28 values, and values that do not fit in the memory of the GPU together with their results.
-#' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`, which uses the GPU for a [gpu_matrix()] and otherwise the CPU. The GPU
+#'   reduces windows in double precision and adds values in blocks, without compensation. In the following cases, which
+#'   the GPU does not support, values on a GPU are copied to the CPU, which reduces them: order statistics other than
+#'   medians and quantiles, more than 2^28 values, and values that do not fit in the memory of the GPU together with
+#'   their results.
+#' @param output `"host"`: an R vector or array. `"gpu"`, if `x` is a [gpu_matrix()] or the backend is `"cuda"`: a
 #'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`, or if the CPU reduces), without names and with
-#'   `NaN` for missing results, as in [seg_reduce()]; or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#'   `NaN` for missing results. Or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
-#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range and several quantiles
-#'   have an additional dimension.
+#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. Results of `"range"` and several
+#'   quantiles have an additional dimension.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
@@ -87,8 +88,8 @@ check_roll_op <- function(op, call = caller_env()) {
   check_choice(op, "op", c(segment_ops()$name, order_ops()$name), call)
 }
 
-# The numbers of values to the left and to the right of the current value in each window: two numbers, or two numbers
-# for each position of the segments.
+# The number of values to the left and to the right of the current value in its window: two numbers for all windows, or
+# two numbers for each position in the segments.
 windows_of <- function(plan, width, by, align, partial, n, call = caller_env()) {
   if (!is.null(by)) return(c(windows_in_time(plan, width, by, align, n, call), partial = TRUE))
   by_row <- is_plain_numeric(width) && length(width) == n && n > 1

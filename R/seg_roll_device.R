@@ -1,5 +1,5 @@
-# Gradients of rolling windows on the GPU (for the CPU, see seg_roll_grad.R); NULL if the GPU does not support the
-# windows.
+# Gradients of rolling windows, computed on the GPU; seg_roll_grad.R computes them on the CPU. The result is NULL if the
+# GPU does not support the windows.
 
 device_roll_gradient <- function(op, x, eta, plan, windows) {
   roll <- \(v, windows, op) roll_by_backend(v, plan, windows, op, NULL, FALSE, NULL, "cuda", TRUE)

@@ -1,4 +1,4 @@
-# Gradients of rolling sums, means and extrema. The windows that contain a value are adjacent, so that the gradient of a
+# Gradients of rolling sums, means and extrema. If the windows that contain a value are adjacent, the gradient of a
 # rolling sum is a rolling sum of the incoming gradient.
 
 roll_gradients <- list(
@@ -49,8 +49,8 @@ spread_windows <- function(eta, plan, windows, table) {
 }
 
 # The windows that contain each value. If no window begins or ends before the previous window, the windows that contain
-# a value are adjacent and are returned as a range of windows; otherwise NULL. For windows of one width, the result is
-# the mirrored width, without a table.
+# a value are adjacent and are returned as a range of windows; otherwise NULL. If all windows have the same width, the
+# result is this width with left and right exchanged, and `table` is not read.
 windows_around <- function(windows, table) {
   if (is_one_width(windows)) return(list(left = windows$right, right = windows$left, partial = TRUE))
   last <- table$first + table$length - 1
@@ -64,7 +64,8 @@ windows_around <- function(windows, table) {
 
 is_one_width <- function(windows) length(windows$left) == 1
 
-# The rows of the values of each window, and `from`, the value to which the window belongs.
+# All pairs of a window and a value in the window: `row` is the row of the value, and `from` is the row of the value to
+# which the window belongs.
 windows_of_values <- function(table) {
   window <- rep(seq_along(table$first), table$length)
   list(from = table$rows[window], row = table$rows[sequence(table$length, table$first + 1)])

@@ -1,4 +1,5 @@
-# Chooses the method that reduces windows: a backend or, on the CPU, doubling (for formulas) or overlapping segments.
+# Chooses the method that reduces windows. The compiled code of a backend reduces most operations directly. For all
+# others, the CPU combines windows of doubled lengths (formulas), or reduces the windows as overlapping segments.
 
 # Reduces windows on the GPU, or on the CPU if the GPU does not support the operation.
 roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
@@ -15,7 +16,7 @@ roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, 
   if (stay) to_gpu(matrix(as.numeric(result), value_count(x)), stay) else result
 }
 
-# TRUE for operations that backends support; other operations reduce overlapping segments.
+# TRUE for operations that backends reduce directly; for other operations, windows are reduced as overlapping segments.
 rolls_directly <- function(op) !is_order_op(op) || op %in% c("median", "quantile")
 
 roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
@@ -24,7 +25,7 @@ roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
   result %||% roll_as_segments(x, plan, windows, op, details, na.rm, empty)
 }
 
-# The results of a backend; NULL if the backend does not support the operation or the windows.
+# The results computed by a backend; NULL if the backend does not support the operation or the windows.
 roll_by_backend <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
   formula <- inherits(op, "seg_op")
   probs <- if (!formula) switch(op, median = 0.5, quantile = details$probs)
@@ -49,8 +50,10 @@ shape_rolled <- function(result, x, outputs) {
   array(result, c(size, length(outputs)), c(names, list(outputs)))
 }
 
-# For each position of the segments: the first position of its window, from 0, the number of values in the window, and
-# whether the window has a result; and the rows of x in the order of positions.
+# A list with elements for all positions, which count the values of all segments, one segment after the other: `rows`,
+# the row of x; `first`, the first position of the window, from 0; `length`, the number of values in the window;
+# `before`, the position of the first value of the window in its segment; and `counts`, which is TRUE if the window has
+# a result.
 window_table <- function(plan, windows) {
   from <- seg_values(segments(plan)$pointer)
   n <- rep(from$lengths, from$lengths)
@@ -73,8 +76,8 @@ roll_as_segments <- function(x, plan, windows, op, details, na.rm, empty) {
   put_back(result, x, table, dim(result)[length(dim(x)) + 2], dimnames(result)[[length(dim(x)) + 2]])
 }
 
-# Assigns results by position to the rows of x; the result is NA for windows without a result and for rows outside all
-# segments.
+# Converts results in the order of positions to the order of the rows of x. The result is NA for windows without a
+# result and for rows outside all segments.
 put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   columns <- dim(x)[2] %||% 1
   result <- matrix(result, ncol = columns * (if (length(outputs) && !is.na(outputs)) outputs else 1))
@@ -84,8 +87,9 @@ put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   if (ncol(result) == columns) shape_like(c(all), x) else shape_rolled(c(all), x, names)
 }
 
-# Reduces windows by a formula: a window of 2^k values is combined from two windows of half the size, and any window is
-# combined from windows whose sizes are the powers of two in its length.
+# Reduces windows by a formula. The result for 2^k values is combined from the results for two windows of half the size.
+# The result for a window of any length is combined from windows whose sizes are powers of two that add up to the
+# length.
 roll_formula <- function(x, plan, windows, op, na.rm, empty) {
   table <- window_table(plan, windows)
   x_numeric <- if (is.null(dim(x))) matrix(as.numeric(x)) else matrix(as.numeric(x), nrow(x))
@@ -103,7 +107,7 @@ roll_formula <- function(x, plan, windows, op, na.rm, empty) {
 fold_windows <- function(values, first, length, op) {
   result <- rep(NA_real_, length(first))
   started <- rep(FALSE, length(first))
-  power <- values # power[m] combines `size` values, starting at m
+  power <- values # power[m] is the result for `size` values, from value m on
   size <- 1
   while (any(length > 0)) {
     odd <- which(length %% 2 == 1)

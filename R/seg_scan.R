@@ -1,35 +1,35 @@
 #' Running results within segments
 #'
 #' `seg_scan()` computes a result for each value: the reduction of the values of its segment up to and including this
-#' value. `seg_scan(x, g = g)` is a cumulative sum by group, for rows in any order; any operation of [seg_reduce()]
-#' except `"softmax"` can be used.
+#' value. For example, `seg_scan(x, g = g)` computes cumulative sums by group, for rows in any order. The operation can
+#' be any operation of [seg_reduce()] except `"softmax"`.
 #'
-#' @details
-#' By definition, result k of a segment is `seg_reduce()` of its first k values: with `op = "mean"` the running mean,
-#' with `"argmax"` the position of the largest value so far, with `"first"` the first value of the segment. Missing
-#' values therefore make all later results missing; with `na.rm = TRUE`, the result at a missing value is the same as
-#' the previous result.
+#' @details Result k of a segment is `seg_reduce()` of the first k values of the segment: with `op = "mean"` the running
+#' mean, with `"argmax"` the position of the largest value so far, with `"first"` the first value of the segment.
+#' Missing values therefore make all later results missing; with `na.rm = TRUE`, the result at a missing value is the
+#' same as the previous result.
 #'
-#' Sums and means are compensated (Neumaier 1974), so that their error does not grow with the length of a segment, and
-#' running sums of non-negative numbers do not decrease. Results do not depend on the number of threads.
+#' Sums and means use compensated summation (Neumaier 1974), so that the error does not grow with the length of a
+#' segment, and running sums of non-negative numbers do not decrease. Results do not depend on the number of threads.
 #'
 #' @inheritParams seg_reduce
 #' @param op the operation: a name from the table of [seg_reduce()], or a [seg_op()].
-#' @param exclusive whether the result of a value excludes the value itself: the first result of a segment is then that
+#' @param exclusive whether the result at a value excludes this value. The first result of a segment is then the result
 #'   of an empty segment, such as 0 for `"sum"`.
-#' @param reverse whether to run from the last value of a segment to the first. Positions still count from the first
-#'   value.
-#' @param empty the result where there are no values yet, instead of the value in the table.
+#' @param reverse whether the scan runs from the last value of a segment to the first. Positions always count from the
+#'   first value.
+#' @param empty the result at positions where all values so far were omitted or excluded, instead of the value in the
+#'   table of [seg_reduce()].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. On the GPU running sums are
-#'   in double precision, without compensation. More than 2^28 values, or values that do not fit in the memory of the
-#'   GPU together with their results, are processed by the CPU.
-#' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`), without names and with `NaN` for missing results,
-#'   as in [seg_reduce()]; or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`, which uses the GPU for a [gpu_matrix()] and otherwise the CPU. The GPU
+#'   computes running sums in double precision, without compensation. More than 2^28 values, or values that do not fit
+#'   in the memory of the GPU together with their results, are processed by the CPU.
+#' @param output `"host"`: an R vector or array. `"gpu"`, if `x` is a [gpu_matrix()] or the backend is `"cuda"`: a
+#'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`), without names and with `NaN` for missing results.
+#'   Or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
-#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
-#'   dimension, `c("min", "max")`.
+#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. Results of `"range"` have an
+#'   additional dimension, `c("min", "max")`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
@@ -76,7 +76,7 @@ check_scan_op <- function(op, call = caller_env()) {
   op
 }
 
-# seg_scan() with a plan; all arguments except `empty` have been checked.
+# Computes seg_scan() with a plan. The caller has checked all arguments except `empty`.
 scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = "auto", stay = FALSE,
                       call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)

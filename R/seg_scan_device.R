@@ -1,6 +1,7 @@
-# Gradients of scans on the GPU, by scans in the opposite direction (for the CPU, see seg_scan_grad.R).
+# Gradients of scans, computed on the GPU by scans in the opposite direction; seg_scan_grad.R computes them on the CPU.
 
-# `run(v, op)` scans a gpu matrix; with `back`, in the direction opposite to the original scan.
+# run(v, op, back) scans a gpu matrix. The direction is that of the original scan or, if `back` is TRUE, the opposite
+# direction.
 device_scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, back = TRUE),
   mean = function(x, eta, run, ...) run(device_map("e / n", e = eta, n = run(x, "count")), back = TRUE),
@@ -10,7 +11,7 @@ device_scan_gradients <- list(
     moment <- run(device_map("s * m", s = share, m = run(x, "mean")), back = TRUE)
     device_map("x * t - m", x = x, t = run(share, back = TRUE), m = moment)
   },
-  # exp(x) times the sum of eta exp(-y) over the results from x on: sums of positive and of negative terms
+  # exp(x) times the sum of eta exp(-y) over the results from x on; positive and negative terms are summed separately
   logsumexp = function(x, eta, run, ...) {
     y <- run(x, "logsumexp")
     part <- function(formula) {
@@ -26,7 +27,7 @@ device_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
   run <- function(v, op = "sum", back = FALSE, exclusive = FALSE) {
     scan_plan(v, plan, op, list(exclusive = exclusive, reverse = reverse != back), FALSE, NULL, "cuda", TRUE)
   }
-  if (exclusive) { # the exclusive result of a value is the inclusive result of the previous value
+  if (exclusive) { # the exclusive result at a value is the inclusive result at the previous value
     eta <- device_without_nan(run(eta, if (reverse) "last" else "first", back = TRUE, exclusive = TRUE))
   }
   place <- function(eta, position) {

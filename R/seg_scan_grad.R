@@ -1,11 +1,11 @@
-# Gradients of scans. The gradient of a scan is a scan in the opposite direction, in linear time.
+# Gradients of scans. The gradient of a scan is a scan in the opposite direction, so it takes linear time.
 #
 # If y_k is the result at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results k from j on. If dy_k /
-# dx_j is a product of factors of the steps from j to k, this sum is a linear recurrence.
+# dx_j is a product of factors, one factor for each step from j to k, this sum is a linear recurrence.
 
-# The gradient of sum(eta * y); `run(v, op, reverse, exclusive)` scans the columns of v, in the direction opposite to
-# the original scan if `reverse` is TRUE. `recur(v, factor)` computes the recurrence r_k = v_k + factor_k r_(k + 1),
-# which also has the opposite direction.
+# For each operation, a function that computes the gradient of sum(eta * y). Its argument run(v, op, reverse, exclusive)
+# scans the columns of v, in the direction opposite to the original scan if `reverse` is TRUE. recur(v, factor) computes
+# the recurrence r_k = v_k + factor_k r_(k + 1), also in the opposite direction.
 scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, reverse = TRUE),
   mean = function(x, eta, run, ...) run(eta / run(x, "count"), reverse = TRUE),
@@ -58,7 +58,7 @@ within_segments <- function(gradient, plan) {
   gradient
 }
 
-# The functions that gradients of scans use; `reverse` is the direction of the original scan.
+# The functions run(), recur() and others that `scan_gradients` use. `reverse` is the direction of the original scan.
 scan_verbs <- function(plan, reverse) {
   pointer <- segments(plan)$pointer
   backward <- reverse
@@ -74,7 +74,7 @@ scan_verbs <- function(plan, reverse) {
   )
 }
 
-# For each value, the row of `results` that belongs to its segment.
+# For each value, the row of `results` that belongs to the segment of the value.
 expand_segments <- function(results, plan) {
   at_rows <- seg_values(segments(plan)$pointer)
   owner <- rep(NA_integer_, segments(plan)$about$values)
@@ -82,20 +82,20 @@ expand_segments <- function(results, plan) {
   unname(results)[owner, , drop = FALSE]
 }
 
-# Adds each `eta` to the value at `position` in the segment.
+# Adds each element of `eta` to the gradient of the value at `position` in the segment.
 place_by_position <- function(eta, position, plan) {
   add_to_rows(eta, array(rows_of_positions(position, plan), dim(eta)), nrow(eta))
 }
 
-# The rows of the values at `position` within the segments to which the rows of `position` belong.
+# Converts positions within segments to rows of the values. Row k of `position` belongs to the segment of value k.
 rows_of_positions <- function(position, plan) {
   from <- seg_values(segments(plan)$pointer)
   before <- expand_segments(as.matrix(cumsum(from$lengths) - from$lengths), plan)
   array(from$row[c(before) + position], dim(position))
 }
 
-# For each of n rows, the sum of the values of `eta` with this row number, column by column. Values with a missing row
-# number are omitted.
+# Adds the values of `eta` to the rows of a result with n rows, in each column separately. `row` has the row number for
+# each value; values with a missing row number are omitted.
 add_to_rows <- function(eta, row, n) {
   sums <- function(k) run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum")
   array(unlist(lapply(seq_len(ncol(eta)), sums)), c(n, ncol(eta)))

@@ -7,11 +7,12 @@
 #' @inheritParams seg_reduce
 #' @param ... the segments and further arguments of [seg_reduce()], except `op`.
 #'
-#' @param output as in [seg_reduce()]; a softmax that stays on the GPU has the precision of `x`, and a given
-#'   [gpu_matrix()] must have this precision.
+#' @param output as in [seg_reduce()]. With `"gpu"`, a softmax has the precision of `x`, and a [gpu_matrix()] that is
+#'   overwritten must have this precision.
 #'
 #' @return `seg_softmax()`: an array like `x`. A segment whose values are all `-Inf` gives `NaN`; values in no segment
-#'   give `NA`. `seg_logsumexp()`: a result for each segment, `-Inf` if it is empty or all its values are `-Inf`.
+#'   give `NA`. `seg_logsumexp()`: a result for each segment; `-Inf` if the segment is empty or all its values are
+#'   `-Inf`.
 #'
 #' @section Errors: as for [seg_reduce()]. `seg_softmax()` does not support `sources`, since with `sources` a value
 #'   could be in several segments.

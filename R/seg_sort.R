@@ -1,34 +1,37 @@
 #' Sort, rank and choose values within segments
 #'
-#' `seg_sort()` sorts the values of each segment, `seg_order()` gives the rows of `x` in this order, `seg_rank()` gives
-#' the rank of each value in its segment, and `seg_top()` gives the `k` largest or smallest values of each segment with
-#' their positions.
+#' `seg_sort()` sorts the values of each segment, `seg_order()` gives the row numbers of the sorted values, `seg_rank()`
+#' gives the rank of each value in its segment, and `seg_top()` gives the `k` largest or smallest values of each segment
+#' with their positions.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], whose
 #'   values are sorted on its GPU; or dates, factors or other [values with a class][seg_values].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param decreasing whether the largest value comes first.
-#' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: the rank of missing values
-#'   is `NA`.
+#' @param na.last `TRUE`: `NA` and `NaN` come last; `FALSE`: they come first. For `seg_rank()` also `"keep"`: the rank
+#'   of missing values is `NA`.
 #' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
 #'   `"max"`, or `"random"`, as in [rank()]; `"random"` uses R's random numbers (see [set.seed()]).
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The CPU also sorts
-#'   more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
-#' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`, which uses the GPU for a [gpu_matrix()] and otherwise the CPU. The CPU
+#'   always sorts more than 2^28 values, and values that do not fit in the memory of the GPU together with their
+#'   results.
+#' @param output `"host"`: an R vector or matrix. `"gpu"`, if `x` is a [gpu_matrix()] or the backend is `"cuda"`: a
 #'   [gpu_matrix()], which has the precision of `x` for `seg_sort()` and `float64` for the other functions. The matrices
-#'   of `seg_top()` have a row for each segment, and the first values of all columns of `x` come before the second
-#'   values. All functions except `seg_top()` also accept a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#'   of `seg_top()` on the GPU have a row for each segment, and the first values of all columns of `x` come before the
+#'   second values. All functions except `seg_top()` also accept a [gpu_matrix()] that is overwritten, as in
+#'   [seg_reduce()].
 #' @param k the number of values of each segment that `seg_top()` returns.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the rows of a segment contain
-#'   its values in sorted order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix, a
-#'   column of row numbers for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and
-#'   are absent from `seg_order()`.
+#'   its values in sorted order. `seg_order()`: row numbers, first for segment 1, then for segment 2, and so on, as
+#'   `order(g, x)` gives; for a matrix, a column of row numbers for each column. `seg_rank()`: ranks in the shape of
+#'   `x`. Values in no segment give `NA`, and are absent from `seg_order()`.
 #'
-#'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each is a matrix with a row for
-#'   each segment and `k` columns, or for a matrix `x` an array whose second dimension is the columns of `x`. Missing
-#'   values are never chosen; if a segment has fewer than `k` values, the remaining results are `NA`.
+#'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each of these is a matrix with a
+#'   row for each segment and `k` columns. If `x` is a matrix, each is an array whose second dimension corresponds to
+#'   the columns of `x`. Missing values are never chosen; if a segment has fewer than `k` values, the remaining results
+#'   are `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element;
 #'   `kernops_memory_error` if the memory of the GPU is too small for the sort.
@@ -87,7 +90,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # adds less than the difference to the next rank
+    least[there] <- least[there] + stats::runif(length(there)) # less than the distance of ranks
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {
@@ -120,7 +123,7 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top
 }
 
-# Splits the result into parts with `columns` columns each.
+# Splits the result of the sort into values, positions and rows; each part has `columns` columns.
 split_top <- function(all, columns, segments) {
   part <- \(n) {
     if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])
@@ -132,13 +135,14 @@ split_top <- function(all, columns, segments) {
 # Converts values of a class to numbers with the same order.
 in_order_of <- function(x, op) if (is_classed(x)) run_encoded(x, op, \(x, ...) x) else x
 
-# Checks that x is a vector or matrix that C++ reads, or has a class (seg_values.R) that allows the operation.
+# Checks that x is a vector or matrix of numbers, or that it has a class (seg_values.R) that allows the operation.
 sortable <- function(x, op = NULL, call = caller_env()) {
   x <- if (is.null(op)) check_values(x, "auto", call) else check_reducible(x, op, "auto", call)
   if (is_gpu_matrix(x)) as.matrix(x) else if (is_classed(x)) x else unclass(x)
 }
 
-# The plan of segments, which must not overlap; if the user gives no segments, all values are one segment.
+# The plan of segments for functions that do not support overlapping segments. If the user gives no segments, all values
+# are one segment.
 disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   if (is.null(lengths)) check_no_groups(offsets, n, rlang::frame_call(call), call)
   if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- n
@@ -147,7 +151,8 @@ disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   plan
 }
 
-# The list that seg_sorted() of C++ reads, for sorted values, their rows, their ranks, or the first values.
+# The list of settings that the C++ function seg_sorted() reads. `result` says what it returns: the sorted values, their
+# rows, the ranks, or the first values.
 sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call = caller_env()) {
   check_flag(decreasing, "decreasing", call)
   missing <- if (identical(na.last, "keep")) "keep" else if (na.last) "last" else "first"
@@ -155,7 +160,7 @@ sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call 
        ties = ties, top = top)
 }
 
-# The device of the computation, and whether results stay on this device.
+# The backend of the computation, and `stay`, which says whether results stay on the GPU.
 sort_place <- function(backend, output, x = NULL, call = caller_env()) {
   stay <- if (is.null(x)) check_output(output, call) else check_target(output, x, call)
   list(backend = check_backend(backend, call = call), stay = stay)
@@ -173,7 +178,7 @@ as_type_of <- function(values, x) {
   if (is.logical(x)) values != 0 else as_integers(values, "sort")
 }
 
-# Results in the shape of x, with rows in another order.
+# Gives values the shape of x, without the names of rows, because the order of the rows has changed.
 array_of <- function(values, x) {
   if (is.null(dim(x))) return(values)
   matrix(values, ncol = ncol(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))

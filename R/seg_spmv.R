@@ -1,30 +1,31 @@
 #' Sparse matrix times vector, over any semiring
 #'
-#' `spmv()` multiplies a sparse matrix by a vector or by the columns of a matrix, with any two operations as
-#' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
+#' `spmv()` multiplies a sparse matrix by a vector or by the columns of a matrix, with any two operations as addition
+#' and multiplication. For example, `min` as addition and `+` as multiplication relax shortest paths, and `or` and `and`
+#' follow the edges of a graph.
 #'
-#' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, to which other classes
-#'   are converted; a numeric matrix, all of whose entries are multiplied; or a list of `offsets` (0-based, as for
+#' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, because other classes
+#'   are converted to these; a numeric matrix, in which zeros are also entries; or a list of `offsets` (0-based, as for
 #'   [seg_plan()]), `columns` (the 0-based column of each entry), `values` (the values of the entries) and optionally
 #'   `sources`. Without `values`, the entries of `v` are reduced unchanged. `A` may also be a result of `spmv_plan(A)`,
 #'   which contains the entries.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each column of `A`.
 #' @param mul the multiplication of an entry of `A` and an entry of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`,
 #'   `"or"`, a function of two vectors, or a string with a formula of `a` (from `A`) and `b` (from `v`). A function runs
-#'   in R on the CPU, so that a `v` on the GPU is copied to the host; a formula avoids this copy.
+#'   in R on the CPU, so that `v` is copied to the host if it is on the GPU; a formula avoids this copy.
 #' @param add the reduction of a row: `"+"`, `"*"`, `"or"`, `"and"`, or an operation of [seg_reduce()] except `"range"`,
 #'   such as `"min"`, `"logsumexp"` or a [seg_op()]; bit operations such as `"bit_and"` require products that are whole
-#'   numbers, and run on the CPU. The result of a row without entries is that of an empty segment: 0 for `"+"`, `Inf`
-#'   for `"min"`.
+#'   numbers, and run on the CPU. The result of a row without entries is the result of an empty segment: 0 for `"+"`,
+#'   `Inf` for `"min"`.
 #' @param plan a result of `spmv_plan()` for a matrix with the same pattern as `A`, whose values may differ. A plan
 #'   avoids repeated analysis of `A`. With a plan, the entries of `A` are kept on the GPU until the plan is used with
 #'   other entries: repeated products copy only `v`.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU if `v` is a [gpu_matrix()]; the product then has the precision
-#'   of `v`.
-#' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()]; or
-#'   a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`, which uses the GPU if `v` is a [gpu_matrix()]; the product then has the
+#'   precision of `v`.
+#' @param output `"host"`: an R vector or matrix. `"gpu"`: a `float64` [gpu_matrix()], if the GPU multiplies. Or a
+#'   [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
-#' @return A vector with an entry for each row of `A`, with the row names of `A`; for a matrix `v` a matrix.
+#' @return A vector with an entry for each row of `A`, with the row names of `A`; a matrix if `v` is a matrix.
 #'   `spmv_plan()`: an object for the argument `plan`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`.
@@ -79,8 +80,8 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
 }
 
 # The product of matrix and vector, computed by the backend. NULL if R must compute the products of entries, which the
-# CPU then reduces. This is the case for operations other than sums of products, and if results are missing, because R
-# distinguishes NA and NaN.
+# CPU then reduces. This is the case for some operations other than sums of products, and if results are missing,
+# because R distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
   if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")
@@ -95,7 +96,7 @@ multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = ca
 
 as_doubles <- function(x) if (is.null(x)) NULL else as.numeric(x)
 
-# The entries in the form that a device reads; the plan keeps them.
+# The positions of the entries as a C++ object, which the plan keeps.
 entries_of_plan <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$entries) || is_null_pointer(cell$entries)) {
@@ -104,7 +105,7 @@ entries_of_plan <- function(plan) {
   cell$entries
 }
 
-# Sets results of too few entries to NA, and converts results to their type.
+# Sets the results of rows with too few entries to NA, and converts results to the type of the operation.
 settle_product <- function(result, plan, add) {
   row <- statistic(add)
   if (row$least > 0) {
@@ -145,8 +146,8 @@ check_whole_terms <- function(terms, add, call) {
                           x = "The product of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
-# Converts a matrix to a class that spmv() reads. A dense matrix is converted to a list that also has the size of the
-# matrix.
+# Converts a matrix to a class that spmv() reads. A dense matrix is converted to a list of entries with the size of the
+# matrix as an attribute.
 as_compressed <- function(A) {
   if (is.matrix(A) && is_plain(A)) {
     columns <- rep(seq_len(ncol(A)) - 1, nrow(A))
@@ -190,7 +191,8 @@ print.spmv_plan <- function(x, ...) {
   invisible(x)
 }
 
-# Stops if indices of a sparse matrix are beyond its dimensions, which is possible if the user assigned to its slots.
+# Stops if indices of a sparse matrix exceed its dimensions. Such a matrix exists if the user assigned values to its
+# slots.
 check_slots <- function(A, call = caller_env()) {
   if (!isS4(A)) return(A)
   wrong <- methods::validObject(A, test = TRUE)
@@ -226,7 +228,7 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]] else attr(A, "rows")
 
-# The positions of the entries, by which the plan of a matrix is recognised.
+# The positions of the entries of A. A plan belongs to A if these positions are the same.
 stored <- function(A) {
   if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
   if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]
@@ -244,7 +246,8 @@ entries_of <- function(A, count, call = caller_env()) {
                call = call)
 }
 
-# Refuses unknown names: in a list without `values`, all entries are 1, so that a misspelt name would change the result.
+# Raises an error if a list has elements with unknown names. A list without `values` is valid, so that a misspelt name
+# would change the result.
 check_elements <- function(A, call) {
   unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
   if (length(unknown) == 0) return(invisible())

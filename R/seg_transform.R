@@ -10,9 +10,9 @@
 #' | `"center"` | x minus the mean of its segment |
 #' | `"scale"` | x minus the mean of its segment, divided by the standard deviation |
 #' | `"share"` | x divided by the sum of its segment |
-#' | `"lag"` `"lead"` | the value `n` places before (after) in the segment, or `fill` |
-#' | `"diff"` | x minus the value `n` places before, or `fill` |
-#' | `"fill_down"` `"fill_up"` | x; if x is missing, the nearest value before (after) that is not missing |
+#' | `"lag"` `"lead"` | the value `n` positions before (after) x in the segment, or `fill` |
+#' | `"diff"` | x minus the value `n` positions before x, or `fill` |
+#' | `"fill_down"` `"fill_up"` | x; if x is missing, the nearest value before (after) it that is not missing |
 #' | a name of [seg_reduce()] with one result, or a [seg_op()] | the result of the segment, repeated for each of its values |
 #'
 #' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` accept vectors of any kind, such as factors, dates and strings, and
@@ -23,14 +23,15 @@
 #'   class][seg_values]; a data frame; or a [gpu_matrix()], which is transformed on its GPU in the precision of the
 #'   matrix.
 #' @param op the transformation, from the table.
-#' @param n the number of places by which `"lag"`, `"lead"` and `"diff"` shift the values.
-#' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
+#' @param n the number of positions by which `"lag"`, `"lead"` and `"diff"` shift the values.
+#' @param fill the result of `"lag"`, `"lead"` and `"diff"` at values for which the segment has no value `n` positions
+#'   before (after).
 #' @param na.rm whether statistics of segments omit missing values.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
-#' @param ... further arguments of [seg_reduce()], for statistics of segments: `weights`, `empty`, `type`, `nth`, or
-#'   `probs`, one number.
-#' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x`, for a [gpu_matrix()] with `NaN`
-#'   for missing results.
+#' @param ... further arguments of [seg_reduce()], for statistics of segments: `weights`, `empty`, `type`, `nth`, or a
+#'   single probability `probs`.
+#' @param output `"host"`: an R vector or matrix. `"gpu"`, if `x` is a [gpu_matrix()]: a [gpu_matrix()] with `NaN` for
+#'   missing results.
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`.
 #'
@@ -102,13 +103,13 @@ check_transformation <- function(op, call = caller_env()) {
   check_choice(op, "op", c(names(transformations), statistics), call)
 }
 
-# Checks values that are only moved; such values may have any type.
+# Checks the values of operations that only move values, such as `"lag"`. The values may have any type.
 check_movable <- function(x, call = caller_env()) {
   if (is.atomic(x) && !is.null(x) && length(dim(x)) %in% c(0, 2)) return(x)
   stop_kernops("input", "{.arg x} must be a vector or matrix, not {.obj_type_friendly {x}}.", call = call)
 }
 
-# Expands the results of segments to the values of the segments.
+# For each value, the result of the segment that contains the value.
 expand_results <- function(result, x, plan) {
   number <- segment_numbers(plan)
   shape_like(if (is.null(dim(x))) unname(result)[number] else result[number, , drop = FALSE], x)
@@ -116,7 +117,7 @@ expand_results <- function(result, x, plan) {
 
 select_rows <- function(x, rows) if (is.null(dim(x))) x[rows] else x[rows, , drop = FALSE]
 
-# For each row, the row n places before it in the same segment; NA if there is no such row.
+# For each row, the row that is n positions earlier in the same segment; NA if there is no such row.
 moved_rows <- function(plan, n, count) {
   from <- seg_values(segments(plan)$pointer)
   position <- sequence(from$lengths)
@@ -151,7 +152,8 @@ put_fill <- function(x, where, fill, call = caller_env(2)) {
   x
 }
 
-# For each row, the last row before it, in the direction of the scan, whose value is not missing.
+# Replaces each missing value by the previous value in the segment that is not missing, or by the next one if `reverse`
+# is TRUE.
 fill_gaps <- function(x, plan, reverse) {
   filled <- function(column) {
     rows <- replace(as.numeric(seq_along(column)), is.na(column), NA)

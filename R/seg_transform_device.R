@@ -1,4 +1,4 @@
-# Transformations of values on the GPU; results are in the precision of the values.
+# Transformations of values that the GPU computes. The results have the precision of the values.
 
 device_transform <- function(x, op, plan, n, fill, na.rm, ...) {
   statistic <- function(op) {
@@ -17,8 +17,8 @@ device_transform <- function(x, op, plan, n, fill, na.rm, ...) {
   )
 }
 
-# For each value, a formula of the value and of the value n places before it (`moved`); `fill` if there is no such
-# value, and NaN outside all segments.
+# Evaluates a formula for each value; `moved` in the formula is the value n positions earlier in the segment. If the
+# segment has no such value, the result is `fill`. Outside all segments, the result is NaN.
 device_move <- function(values, plan, n, fill, formula = "moved", ...) {
   check_fill(fill, 1)
   rows <- moved_rows(plan, n, value_count(values))

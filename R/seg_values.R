@@ -4,21 +4,22 @@
 #' of different kinds. The same functions, [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()] also accept
 #' factors, dates, times, time differences, 64-bit integers, complex numbers and strings, as vectors or matrices.
 #'
-#' @section Data frames:
-#' The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all columns that are not
-#' groups; or a list with operations for some columns, such as `list(x = "sum", y = c("mean", "sd"))`. A column with one
-#' operation keeps its name. With several operations, names of results are `column_operation`; the name of an operation,
-#' as in `c(total = "sum")`, replaces `operation`. Several quantiles, and the two ends of a range, are separate columns.
+#' @section Data frames: The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all
+#' columns that do not define groups; or a list with operations for some columns, such as `list(x = "sum", y = c("mean",
+#' "sd"))`. A column with one operation keeps its name. With several operations, the names of results have the form
+#' `column_operation`, for example `x_sum`; if an operation has a name, as in `c(total = "sum")`, the result is
+#' `x_total`. Several quantiles, and the two ends of a range, are separate columns.
 #'
-#' The groups `g` are a formula with columns of `x`, such as `~ species + site`; a vector; or a data frame or list of
-#' vectors. Without `g`, the groups of `dplyr::group_by()` are used. Several keys form a group for each combination that
-#' occurs, in the order of the first key, then of the second; a single factor has a group for each level, including
-#' unused levels. Rows with a key `NA` are in no group.
+#' The argument `g` is a formula with columns of `x`, such as `~ species + site`; a vector; or a data frame or list of
+#' vectors. Without `g`, the groups of `dplyr::group_by()` are used. If there are several keys, each combination that
+#' occurs is a group, in the order of the first key, then of the second. For a single factor, each level is a group,
+#' including unused levels. Rows with a key `NA` are in no group.
 #'
-#' Results by segment have a row for each segment. The first columns are the groups, which keep their classes. Their
-#' names are those of the formula or list, otherwise `group`; there is no such column if segments have no names. Results
-#' by value (of [seg_scan()], [seg_roll()] and [seg_transform()]) have the rows of `x`; columns that a formula names
-#' come first. All other arguments, such as `na.rm` and `weights`, apply to each column.
+#' If a function has a result for each segment, the data frame has a row for each segment. Its first columns contain the
+#' groups and keep their classes. The names of these columns are those of the formula or list, or `group` if there are
+#' no names; without groups, there is no such column. If a function has a result for each value ([seg_scan()],
+#' [seg_roll()] and [seg_transform()]), the data frame has the rows of `x`, and the columns in the formula `g` come
+#' first. All other arguments, such as `na.rm` and `weights`, apply to each column.
 #'
 #' @section Classes:
 #' | class | results of the class | numbers |
@@ -30,13 +31,13 @@
 #' | integer64 | as strings, `sum` `diff` and bit operations | all others, as doubles |
 #' | complex | `sum` `prod` `mean` `first` `last` `center` `diff` | `count` `n_distinct` |
 #'
-#' For dates and times, `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
+#' For dates and times, the results of `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
 #'
 #' Units, time zones and levels are kept. The minimum or maximum of a segment without values is `NA`, since a class may
 #' have no infinite value; `empty` must be a value of the class of the result. Strings are compared as by [sort()].
 #' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` of [seg_transform()] accept all classes.
 #'
-#' Sums of integer64 are exact; if one exceeds 64 bits, all sums are doubles, with a warning of class
+#' Sums of integer64 are exact. If a sum exceeds 64 bits, all sums are returned as doubles, with a warning of class
 #' `kernops_overflow_warning`. Package 'bit64' need not be installed. Weighted sums are doubles.
 #'
 #' Numbers of other classes, such as time series, are treated as plain numbers, and results have no class.
@@ -59,9 +60,9 @@
 #' @name seg_values
 NULL
 
-# Classes of values: each row of the table is a class. For each operation that the class allows, the row has the
-# function of seg_encodings.R that encodes values for this operation. The functions that reduce, scan, roll, sort and
-# transform read numbers.
+# The classes of values that operations on segments support. `value_rules` has an element for each class: for each
+# operation that the class allows, the function of seg_encodings.R that converts values to numbers for this operation.
+# The functions that reduce, scan, roll, sort and transform read numbers.
 
 moving_ops <- c("lag", "lead", "fill_down", "fill_up")
 chosen_ops <- c("first", "last", "mode", "min", "max", "range", "nth", "sort", "top")
@@ -90,7 +91,8 @@ value_rules <- list(
   character = c(rule(as_codes, chosen_ops), rule(as_code_numbers, counted_ops))
 )
 
-# The row of the table for the class of x; NULL for plain numbers, and for classes that no function supports.
+# The name of the element of `value_rules` for the class of x; NULL for plain numbers, and for classes that no function
+# supports.
 class_of_values <- function(x) {
   if (is.complex(x)) return("complex")
   if (is.character(x)) return("character")
@@ -99,10 +101,11 @@ class_of_values <- function(x) {
   if (typeof(x) %in% stored) class
 }
 
-# TRUE for values with a class in the table. For plain vectors of doubles and integers, the first tests are sufficient.
+# TRUE for values whose class is in `value_rules`. For plain vectors of numbers, the first three tests, which are fast,
+# are sufficient.
 is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
 
-# Checks vectors and matrices: plain numbers, or a class that allows the operation.
+# Checks that x is a vector or matrix of plain numbers, or that its class allows the operation.
 check_reducible <- function(x, op, backend = "auto", call = caller_env()) {
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
   if (!is_classed(x)) return(check_values(x, backend, call))
