@@ -1,5 +1,6 @@
-# Preconditioned conjugate gradients, for positive definite matrices. With the preconditioner P, `rz` is r' P^-1 r. The
-# recorded steps and ratios determine the entries of the tridiagonal matrix of the Lanczos method (solve_lanczos.R).
+# Preconditioned conjugate gradients, for positive definite matrices. `rz` is r' P^-1 r for the residual r and the
+# preconditioner P. The recorded steps and ratios determine the entries of the tridiagonal matrix of the Lanczos method
+# (solve_lanczos.R).
 conjugate_gradients <- list(
   recorded = c("step", "ratio"),
   start = function(space, precondition, b) {

@@ -1,20 +1,21 @@
-# A symmetric matrix K of n rows that a formula fills and that is factored in place, K = L L', on the host or a GPU.
+# A symmetric matrix K of n rows, on the host or on a GPU. A formula fills the matrix, and the Cholesky factor L of K =
+# L L' overwrites it.
 #
 # dense_factor(n, backend) allocates the matrix and returns a list of functions:
 #   fill(values, theta, x, noise, before)  computes L for the matrix values(theta, x, x) + diag(noise) and returns 0, or
-#                                  the first row without a positive pivot; `before` are numbers() of L for the first
-#                                  points, if known
-#   factorise(matrix, noise)       the same for a matrix of R, which is overwritten
-#   numbers()                      the entries of L below the diagonal, a matrix of R or on the GPU
-#   diagonal(), times(b)           of L; L b
+#                                  the index of the first row without a positive pivot. If the factor of the first
+#                                  points is known, `before` is the result of its function numbers()
+#   factorise(matrix, noise)       computes L for an R matrix plus diag(noise); the matrix is overwritten
+#   numbers()                      L, as an R matrix or a matrix on the GPU, of which only the lower triangle is used
+#   diagonal(), times(b)           the diagonal of L; L b
 #   solve(b, transposed)           L^-1 b, or L^-T b
 #   diagonal_of_inverse()          the diagonal of K^-1
-#   hold(b)                        the numbers b, in the memory that holds K
-#   explain(values, theta, x, u, b)  for k = values(theta, x, u) with held x and b, a list of `variance`, the column
-#                                  sums of (L^-1 k)^2, and `trend`, k' b
-#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1, as
-#                                  invert() does. Then:
-#   inverse_diagonal(), inverse_times(b)
+#   hold(b)                        a copy of the numbers b on the device of K
+#   explain(values, theta, x, u, b)  for k = values(theta, x, u), where x and b are results of hold(): a list of
+#                                  `variance`, the column sums of (L^-1 k)^2, and `trend`, k' b
+#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1
+#   invert()                       overwrites L by K^-1
+#   inverse_diagonal(), inverse_times(b)  the diagonal of K^-1; K^-1 b. Both require slope() or invert() before
 #   rounding                       the rounding error of an entry of L, in machine epsilons
 dense_factor <- function(n, backend = "cpu") {
   k <- factor_new(n, dense_device(n, backend))
@@ -56,14 +57,14 @@ dense_factor <- function(n, backend = "cpu") {
   )
 }
 
-# The GPU of a dense matrix of n rows, -1 for the host.
+# The index of the GPU for a dense matrix of n rows; -1 for the host.
 dense_device <- function(n, backend) factor_device(n, backend, first_device())
 
-# The backend; "cpu" if a GPU cannot factor matrices.
+# The backend for dense matrices: `backend`, or "cpu" if no GPU can factor matrices.
 dense_backend <- function(backend) if (nzchar(factor_problem(backend))) "cpu" else backend
 
-# The factor of n points on the host, extended from the factor of the first points; or the number of the first row
-# without a positive pivot.
+# Extends `before`, the factor for the first points, to the factor for all points, on the host. Returns the factor, or
+# the index of a row without a positive pivot.
 extended_factor <- function(before, kernel, theta, x, noise) {
   settings <- run_settings()
   first <- seq_len(nrow(before))

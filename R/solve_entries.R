@@ -1,7 +1,8 @@
 # The entries of K as a function of two points, for conditional distributions in sets of points.
 
-# K as a covariance of points: its `formula` in terms of theta, x and y, into which all variables of the formula are
-# joined, and the values of `theta` and of the n x d matrix `u` of points.
+# Describes K as a covariance of points. All variables of the formula of `op` are joined to three variables: theta, x
+# and y. Returns a list of the `formula` in these variables, the value of `theta`, and the n x d matrix `u` of the
+# points.
 system_entries <- function(op, b_name, input, n, call) {
   from <- environment(op)
   variables <- from$about$variables
@@ -16,20 +17,20 @@ system_entries <- function(op, b_name, input, n, call) {
   joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
   if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
   places <- unlist(unname(Map(places_in, names(sides), sides)))
-  # if there are no parameters, the number 1 that replaces b is a parameter, because a formula must use theta
+  # the number 1 replaces b. If there are no parameters, theta is this number, because the formula must contain theta
   one <- if (is.null(joined$theta)) "theta" else "1"
   list(formula = replace_names(formula, c(places, stats::setNames(one, b_name))),
        theta = as.vector(joined$theta) %||% 1, u = joined$x)
 }
 
-# The values of a variable: a matrix with a row for each point, or one row for a parameter. The entries of a parameter
-# that is a matrix are in the order of its rows.
+# The values of a variable as a matrix: with a row for each point, or with one row for a parameter. If the parameter is
+# a matrix, this row contains the rows of the matrix, one after the other.
 side_values <- function(x, side) {
   x <- as.matrix(x)
   `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")
 }
 
-# For each variable, the expression that extracts its columns from the joined variable theta, x or y.
+# For each variable, the expression that extracts its columns from `joined`, which is theta, x or y.
 places_in <- function(joined, side) {
   sizes <- vapply(side, ncol, 0L)
   stats::setNames(sprintf("Extract(%s, %d, %d)", rep(joined, length(sizes)), cumsum(sizes) - sizes, sizes), names(side))

@@ -1,21 +1,22 @@
-# The rows of the sparse inverse Cholesky factor U of a covariance matrix, one for each conditioning set, and the
-# derivatives of these rows. The covariance of the sets may be the residual of a low-rank approximation, k(x, y) -
-# v(x)'v(y): the factors v are the columns of a matrix, one for each point.
+# The sparse inverse Cholesky factor U of a covariance matrix, which has a row for each conditioning set, and the
+# derivatives of its rows. The covariance may be the residual of a low-rank approximation, k(x, y) - v(x)'v(y). The
+# factors v(x) of all points are the columns of the matrix `factors`.
 
-# The rows of U in the form of set_weights(), for the points and the noise of hold_sets(), the nugget in row `nugget` of
-# theta, and at most `count` neighbours; `bad` is the first set whose covariance is not positive definite, if there is
-# one. The result also has functions of matrices that have a column for each point:
+# The rows of U in the form of set_weights(), for the points and the noise of `sets`, a result of hold_sets(). The
+# nugget is in row `nugget` of theta, and each set uses at most `count` neighbours. If the covariance of a set is not
+# positive definite, `bad` is the index of the first such set. The result also has functions of matrices with a column
+# for each point:
 #   whiten(x)            x U'
 #   outer(x, y)          x y'
 #   combine(C, x)        C x for a small matrix C
 #   dots(x, y)           the inner products of column i of x and column i of y
 #   products(x, y)       the inner products of each column of x with the columns of y that belong to the neighbours
-#   adjoint(weights, log_sd)  for a function whose derivatives with respect to the weights and log(sd) are given: the
-#                        gradient with respect to theta and, for each set, K^-1 times the derivatives with respect to
-#                        the weights, with the covariance K of the neighbours
-#   by_factors(slopes, by_point, by_neighbours)  for a function of the covariances of sets and of the whitened factors:
-#                        the derivatives with respect to the factors v. `slopes` are the derivatives with respect to the
-#                        whitened factors. See src/gp_factors.cpp
+#   adjoint(weights, log_sd)  the arguments are the derivatives of a function with respect to the weights and log(sd).
+#                        Returns the gradient with respect to theta and, for each set, K^-1 times the derivatives with
+#                        respect to the weights, where K is the covariance of the neighbours
+#   by_factors(slopes, by_point, by_neighbours)  the derivatives with respect to the factors v of a function of the
+#                        covariances of sets and of the whitened factors. `slopes` are the derivatives with respect to
+#                        the whitened factors. See src/gp_factors.cpp
 factored_rows <- function(operators, theta, nugget, sets, neighbours, factors = NULL, count = Inf) {
   theta <- unname(theta)
   nugget <- c(nugget, 0L)[[1]]

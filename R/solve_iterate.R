@@ -1,11 +1,14 @@
-# An iterative method for A x = b from x = 0, all columns together. A method is a list:
-#   start(space, precondition, b)                      the state, which may overwrite b: a list of `blocks`, n x p each,
-#                                                      among them x, and of `numbers`, one for each column
+# Solves A x = b by an iterative method, for all columns of b together, from the starting value x = 0. A method is a
+# list:
+#   start(space, precondition, b)                      the first state, a list of `blocks`, which are n x p matrices
+#                                                      (one of them is x), and of `numbers`, vectors with an element
+#                                                      for each column; b may be overwritten
 #   step(space, product, precondition, state, active)  the next state; columns that are not active are unchanged
-#   recorded                                           names of numbers to be kept from each step
-# The loop below uses three of the numbers: `column`, the position of a column in b; its `residual`; and, if a method
-# has it, `stuck`. The iteration of a column stops when its residual is at most its target, or when it is stuck. Columns
-# that have stopped are removed from the blocks if this saves work.
+#   recorded                                           the names of the numbers that are kept for each step
+# The loop below reads three of the numbers: `column`, the index of a column in b; `residual`, the norm of its residual;
+# and for some methods `stuck`, which is TRUE if the method cannot reduce the residual further. The iteration of a
+# column stops when its residual is at most its `target`, or when `stuck` is TRUE. Columns that have stopped are removed
+# from the blocks if this saves work.
 iterate <- function(method, system, product, precondition, b, target, maxit, report = NULL) {
   space <- system$space
   solution <- zeros_like(space, b)
@@ -40,13 +43,14 @@ columns_of <- function(state, chosen) {
   list(blocks = lapply(state$blocks, \(x) x[, chosen, drop = FALSE]), numbers = lapply(state$numbers, `[`, chosen))
 }
 
-# Solves (K + lambda I) a = b from x0, in passes: if the true residual differs from the residual of the recurrences
-# because of rounding, the next pass solves for the correction. A pass that increased the residual is undone. True
+# Solves (K + lambda I) a = b from the starting value x0, in passes. The recurrences of a method also compute a
+# residual, which differs from the true residual because of rounding. If the true residual is too large at the end of a
+# pass, the next pass solves for the correction. If a pass increased the residual, its result is discarded. True
 # residuals come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits
-# in each pass. The `recorded` numbers are from the first pass. With `check` = 0 there is a single pass, whose residuals
-# are not checked. Otherwise a sample of `check` rows estimates the true residuals, and all rows are computed only if
-# they need a correction.
-# long: passes of refinement around one loop, which share variables
+# in each pass. The `recorded` numbers are those of the first pass. With `check` = 0 there is a single pass, and true
+# residuals are not computed. If `check` is less than n, the true residuals are first estimated from a sample of `check`
+# rows; all rows are computed only if the estimate requires a correction. long: passes of refinement around one loop,
+# which share variables
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space <- system$space %||% vector_space() # by default, vectors of R
@@ -93,8 +97,9 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 
-# Powers of 2 that scale the norms of columns to about 1, because squares of very small or large numbers are outside the
-# range of doubles, and very small numbers are outside the range of floats.
+# A power of 2 for each column that scales the norm of the column to about 1. Scaling is necessary because squares of
+# very small or very large numbers are outside the range of doubles, and very small numbers are outside the range of
+# floats.
 near_one <- function(space, b) {
   norm <- norms(space, b)
   first <- ifelse(norm < 2^-400, 2^600, ifelse(norm > 2^400, 2^-600, 1))
@@ -116,7 +121,8 @@ stop_not_finite <- function(call = caller_env()) {
   ))
 }
 
-# The norms of b - (K + lambda I) a, to a relative error of about 1 / sqrt(2 count).
+# Estimates of the norms of b - (K + lambda I) a from a sample of `count` rows, with a relative error of about 1 /
+# sqrt(2 count).
 sampled_residual <- function(system, a, b, count) {
   rows <- with_seed(1, sort(sample.int(system$n, count)))
   r <- system$space$axpby(1, b[rows, , drop = FALSE], -1, system$product_at(rows, a))
@@ -127,5 +133,5 @@ most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
-# The smallest ratio of the residuals after and before a pass.
+# The smallest ratio of the residual after a pass to the residual before it that the precision of the products allows.
 reach <- c(float64 = 0, float32 = 1e-6)

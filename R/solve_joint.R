@@ -1,17 +1,18 @@
-# Joint distributions of new points given base points, such as observations: new points follow the base points in the
-# maximum-minimum distance ordering, and each new point is conditioned on its nearest base points and earlier new points
-# (Katzfuss, Guinness, Gong and Zilber 2020), and on a few base points farther away. With all points as neighbours the
-# distribution is exact.
+# Joint distributions of new points given base points, such as observations. New points follow the base points in the
+# maximum-minimum distance ordering. Each new point is conditioned on its nearest base points and earlier new points
+# (Katzfuss, Guinness, Gong and Zilber 2020), and on a few base points farther away. If each new point is conditioned on
+# all base points and all earlier new points, the distribution is exact.
 
-# `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and possibly
-# cover(), see joint_order(). `new` has u, near, and the variances of the field at these points, which are finite. If
-# the values of the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are
-# conditioned on the data of this posterior. No two new points coincide. The variances of the covariance are multiplied
-# by `diagonal`.
+# `base` has coordinates `u`, the variances `noise`, coordinates `near` in which distances are searched, and possibly
+# cover(), see joint_order(). `new` has `u`, `near`, and `variance`, the finite variances of the field at the new
+# points. If the values of the base points have a distribution given data, base$posterior is this distribution
+# (posterior_hold() or solve_joint_solved.R), and variances of new points are those given the data. No two new points
+# may coincide. The variances of the covariance are multiplied by `diagonal`.
 #
-# The result has the `numbers` of the new points `chosen` and of all points on which these depend, and the `positions`
-# of these points in the order of all new points. Functions of the result are joint_values(), joint_variances_of() and
-# joint_sums_of() for these points; the values equal those computed for all new points.
+# The result has `numbers`, the indices of the new points `chosen` and of all new points on which these depend, and
+# `positions`, the positions of the points `numbers` in the order of all new points. The result also has functions that
+# call joint_values(), joint_variances_of() and joint_sums_of() for the points `numbers`. Their values equal those
+# computed for all new points.
 joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), chosen = NULL) {
   order <- ordered$order
   n <- nrow(base$u)
@@ -39,17 +40,18 @@ joint_functions <- function(sets) {
                sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
 }
 
-# Returns f(chosen): the result of joint_sets() for some of the new points, or all.
+# Returns a function f(chosen): the result of joint_sets() for the new points `chosen`, or for all new points if
+# `chosen` is NULL.
 joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new)) {
   function(chosen = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, chosen)
 }
 
-# The order of the new points, the position of each new point in this order, and the function neighbours(m, of, values).
-# For the new points at the positions `of`, this function searches neighbours among the base points and earlier new
-# points, on the backend of `values`. If base points are dense in one direction alone, as along tracks, the nearest base
-# points have little information about the other directions. Therefore up to a third of the neighbours are the nearest
-# of the few base points `base$cover()`, which cover the whole region. With `base$beside`, the neighbours are m base
-# points and `base$beside` earlier new points.
+# A list of the `order` of the new points; the `position` of each new point in this order; and the function
+# neighbours(m, of, values). For the new points at the positions `of`, neighbours() searches neighbours among the base
+# points and earlier new points, on the backend of `values`. If base points are dense only in one direction, as along
+# tracks, the nearest base points have little information about the other directions. Therefore up to a third of the
+# neighbours are selected from a few base points that cover the whole region, base$cover(). If base$beside is not NULL,
+# the neighbours are m base points and base$beside earlier new points.
 joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
@@ -76,11 +78,12 @@ joint_order <- function(base, new) {
   })
 }
 
-# The maximum number of neighbours farther away, in addition to the m nearest base points if these are noisy.
+# The maximum number of base points farther away that are added to the m nearest base points if base points are noisy.
 most_far <- function(m) min(m %/% 3L, 20L)
 
-# The `positions` of some new points and of all new points on which they depend, in ascending order, with the neighbours
-# of each among base points and these new points. `ordered`: a result of joint_order().
+# A list of `positions`, the given positions of new points and those of all new points on which they depend, in
+# ascending order; and `neighbours`, whose columns have the indices of neighbours among the base points and the new
+# points at `positions`. `ordered` is a result of joint_order().
 dependencies <- function(ordered, m, base, positions, values) {
   total <- length(ordered$order)
   neighbours_of <- function(positions) ordered$neighbours(m, positions, values)
@@ -104,8 +107,8 @@ dependencies <- function(ordered, m, base, positions, values) {
 }
 
 # In smooth fields, new points that are close to each other nearly determine each other, and rounding errors inflate the
-# weights. Therefore noise of the size of these errors is added to the new points that a set is conditioned on; if the
-# weights are still not regular, more noise is added.
+# weights. Therefore noise with the size of rounding errors is added to the new points on which a point is conditioned.
+# If the weights of a set are still not finite, more noise is added for this set.
 regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets <- weigh(points, jitters[[1]])
   for (jitter in jitters[-1]) {
@@ -118,23 +121,23 @@ regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets
 }
 
-# The values of all new points, one row each, from columns of values of the base points. With `errors`, which are
-# independent standard normal numbers, the values are draws.
+# The values of all new points, with a row for each new point, from columns of values of the base points. If `errors`
+# has independent standard normal numbers, the values are draws; without `errors`, they are conditional means.
 joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
   sets["posterior"] <- list(NULL)
   joint_predict(sets, as.matrix(base), errors, threads())[order(sets$order), , drop = FALSE]
 }
 
-# The variances of new points given the base points.
+# The variances of new points, given the base points or given the data of base$posterior.
 joint_variances_of <- function(sets) {
   each <- rbind(seq_along(sets$order))
   if (is_solved(sets$posterior)) return(joint_sums_of(sets, each, 1 + 0 * each))
   joint_variances(sets, threads())[order(sets$order)]
 }
 
-# The variances of weighted sums of new points: `positions` has the numbers of the points of each sum in a column, 0 for
-# none, and `weights` their weights. With `parts`, a matrix with a column for each sum, whose inner products are the
-# covariances of the sums.
+# The variances of weighted sums of new points. `positions` has a column for each sum with the indices of its points,
+# filled up with 0, and `weights` has the weights of these points. With `parts`, the result is a matrix with a column
+# for each sum; the inner products of the columns are the covariances of the sums.
 joint_sums_of <- function(sets, positions, weights, parts = FALSE) {
   position <- c(0L, order(sets$order))
   positions[] <- position[positions + 1L]

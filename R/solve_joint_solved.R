@@ -1,16 +1,15 @@
-# Joint distributions of new points whose base points have a posterior with the precision H, for which only solutions
-# are available, as for families with thousands of scattered levels. The posterior is a list of the number `base` of
-# base points; of solve(b), which returns H^-1 b for columns b; and of half(b), which returns columns whose inner
-# products are b' H^-1 b.
+# Joint distributions of new points if the base points have a posterior with a precision H that has no sparse factor, as
+# for families with thousands of scattered levels. Only solutions of systems with H are available. The posterior is a
+# list of the number `base` of base points; of solve(b), which returns H^-1 b for columns b; and of half(b), which
+# returns columns whose inner products are b' H^-1 b.
 #
-# If the identity is used in place of the factor of H, the parts of a sum (solve_joint.R) are the weights b of the base
-# points and the weights e of the independent errors of new points in this sum. The covariances of sums are b' H^-1 b +
-# e' e.
+# If the identity matrix replaces the factor of H, the parts of a sum (joint_sums_of() in solve_joint.R) are the weights
+# b of the base points and the weights e of the independent errors of new points in the sum. The covariances of sums are
+# b' H^-1 b + e' e.
 
 is_solved <- function(posterior) is.list(posterior)
 
-# The result of joint_sums_of(), for positions of new points. Without `parts`, the sums are computed in groups of
-# `width`.
+# The counterpart of joint_sums() for such a posterior. Without `parts`, sums are computed in groups of `width` sums.
 solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   posterior <- sets$posterior
   unit <- unit_posterior(posterior$base)
@@ -32,8 +31,8 @@ solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   })))
 }
 
-# A posterior that has the identity as the precision of `n` base points, and the row of each base point in parts of
-# sums.
+# A posterior in which the precision of `n` base points is the identity matrix, and `rows`, the row of each base point
+# in the parts of a sum.
 unit_posterior <- function(n) {
   pattern <- sparse_pattern(matrix(0L, 0, n))
   unit <- sparse_posterior(pattern, list(weights = matrix(0, 0, n), sd = rep(1, n)))

@@ -1,11 +1,13 @@
 #' Solve a kernel linear system
 #'
-#' Solves \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} for its variable `var`. The solver is iterative,
-#' with one call of `op` in each iteration: K is not stored. If `op` runs on a GPU, the whole solver runs on the first
-#' GPU of `op`: data and vectors are copied to it once, and only scalar products of columns are copied back.
+#' Solves \eqn{(K + \lambda I) a = b}, where `op` computes \eqn{K a} and the vector a is the value of its variable
+#' `var`. The solver is iterative, with one call of `op` in each iteration: K is not stored. If `op` runs on a GPU, the
+#' whole solver runs on the first GPU of `op`: data and vectors are copied to this GPU once, and only scalar products of
+#' columns are copied back.
 #'
 #' @param op an operator of [keops_kernel()], linear in `var`, whose matrix K is symmetric: both axes have the same
-#'   points. The operator must act on each column of `var` separately, as products of a kernel of size 1 with `var` do.
+#'   points. The operator must act on each column of `var` separately; this holds for products of `var` with a kernel of
+#'   size 1.
 #' @param var the variable in which `op` is linear: its name, or its position counted from 1, as in [keops_grad()].
 #' @param input a list with a value for each variable of `op`, each of which may be a [gpu_matrix()]. The value of
 #'   `var` is the right-hand side, an n x p matrix; p may differ from the declared size.
@@ -14,10 +16,10 @@
 #'   \eqn{|b|}.
 #' @param maxit the largest number of iterations; default: 10 n, at most 10,000.
 #' @param x0 the starting value, n x p; default: zero.
-#' @param precond the preconditioner, for `"cg"`: `"none"`, a `type` of [kernel_preconditioner()], an object made by
-#'   that function, or `"auto"`, which chooses a type according to the matrix, or `"none"` if single entries of the
-#'   matrix cannot be computed.
-#' @param rank the rank of the preconditioner, for types that have one; `"vecchia"`: the number of neighbours.
+#' @param precond the preconditioner, for `"cg"`: `"none"`; a `type` of [kernel_preconditioner()]; a result of
+#'   [kernel_preconditioner()]; or `"auto"`, which chooses a type according to the matrix, or no preconditioner if
+#'   single entries of the matrix cannot be computed.
+#' @param rank the rank of the preconditioner, for types that have a rank; for `"vecchia"`, the number of neighbours.
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
 #' @param ranges the pairs of points for which K is computed, see [ranges]; default: all pairs. Entries of other pairs
@@ -25,18 +27,18 @@
 #'   `"cg"` reports.
 #'
 #' @return A list of class `kernel_solve`:
-#'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, else a matrix;
+#'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, otherwise a matrix;
 #'   * `iterations`, the number of iterations;
-#'   * `converged`, for each column, whether its relative residual is at most 2 `tol` (the factor 2 allows for rounding
+#'   * `converged`, `TRUE` for each column whose relative residual is at most 2 `tol` (the factor 2 allows for rounding
 #'     errors);
 #'   * `residual`, the relative residual of each column of the returned solution, computed in float64;
 #'   * `history`, (iterations + 1) x p: the relative residuals of all iterations; a column that has stopped keeps its
 #'     last value;
 #'   * `problem`, the system, for [kernel_solve_grad()].
 #'
-#' @details
-#' Columns stop separately. On the CPU, a column that has stopped is removed from the product. On the GPU, each number
-#' of columns requires a compiled kernel; therefore columns are removed in halves, and only for 100,000 points or more.
+#' @details Columns stop separately. On the CPU, a column that has stopped is removed from the product. On the GPU, each
+#' number of columns requires a separate compiled kernel. Therefore columns are removed only when at least half of them
+#' have stopped, and only for 100,000 points or more.
 #'
 #' If the matrix is singular to rounding, `"minres"` stops a column at the smallest residual. If rounding errors make
 #' the residual larger than that of the starting value, the starting value is returned.
@@ -89,7 +91,7 @@ kernel_solve <- function(op, var, input, lambda = 0, tol = 1e-6, maxit = NULL, x
   new_kernel_solve(fit, rhs, problem)
 }
 
-# The result of solve_system() in the form for users, with the names of the right-hand side.
+# Converts a result of solve_system() to the object that kernel_solve() returns, with the names of the right-hand side.
 new_kernel_solve <- function(fit, rhs, problem, call = caller_env()) {
   if (!is_gpu_matrix(rhs)) {
     rhs <- as.matrix(rhs)
@@ -100,7 +102,7 @@ new_kernel_solve <- function(fit, rhs, problem, call = caller_env()) {
   warn_unless_converged(structure(fit, class = "kernel_solve"), call)
 }
 
-# The name of the variable `var`, which must not be a parameter.
+# Checks that `var` is a variable of `op` and not a parameter, and returns its name.
 check_linear <- function(op, var, call = caller_env()) {
   check_operator(op, call)
   variables <- environment(op)$about$variables
@@ -108,7 +110,7 @@ check_linear <- function(op, var, call = caller_env()) {
   check_choice(var, "var", variables$name[variables$category != "Pm"], call)
 }
 
-# Checks that the input has a right-hand side; returns the input by name.
+# Checks that the input has a right-hand side, and returns the input, named by the variables.
 check_right_hand_side <- function(op, b_name, input) {
   names <- environment(op)$about$variables$name
   stats::setNames(match_input(input, names, environment(op)$backend), names)
@@ -143,8 +145,9 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   stop_kernops("input", "{.code method = \"minres\"} does not support a preconditioner.", call = call)
 }
 
-# A preconditioner that takes little time compared with the steps that it saves, if entries of K are available and the
-# diagonal of K is positive. The search for neighbours is fast in few dimensions only.
+# A preconditioner that takes little time compared with the iterations that it saves. NULL if entries of K are not
+# available or the diagonal of K is not positive. The type "vecchia" is considered only in up to 8 dimensions, where the
+# search for neighbours is fast.
 automatic_preconditioner <- function(system, rank = NULL) {
   if (system$n == 0) return(NULL)
   tryCatch({

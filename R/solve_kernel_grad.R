@@ -2,7 +2,8 @@
 #'
 #' For the solution `a` of [kernel_solve()] and weights `eta` of the same shape, `kernel_solve_grad()` computes the
 #' gradient of `sum(eta * a)` with respect to the right-hand side, to lambda, and to the data and parameters of the
-#' operator. This requires one more solve, for \eqn{u = (K + \lambda I)^{-1} \eta}, and one reduction for each variable.
+#' operator. The gradient requires the solution of one more system, \eqn{u = (K + \lambda I)^{-1} \eta}, and one
+#' reduction for each variable.
 #'
 #' The gradients are \eqn{u} for the right-hand side, \eqn{-u' dK\, a} for a variable of K (by [keops_grad()]), and
 #' \eqn{-u' a} for lambda. Both axes of K have the same points: if `x` and `y` are the same points, the gradient with

@@ -1,12 +1,12 @@
-# The log-determinant of K + lambda I and traces, from the solves for random probes, by stochastic Lanczos quadrature
-# (Ubaru, Chen and Saad 2017; with a preconditioner P: Gardner et al. 2018). Conjugate gradients for a probe z with
-# covariance P also compute the tridiagonal matrix T of the Lanczos method, and z' P^-1/2 log(P^-1/2 (K + lambda I)
-# P^-1/2) P^-1/2 z is about z' P^-1 z times entry (1, 1) of log(T). The expected value is log det(K + lambda I) - log
-# det P.
+# Estimates of the log-determinant of K + lambda I and of traces by stochastic Lanczos quadrature, from the solutions of
+# systems whose right-hand sides are random probes (Ubaru, Chen and Saad 2017; with a preconditioner P: Gardner et al.
+# 2018). Conjugate gradients for a probe z with covariance P also compute the tridiagonal matrix T of the Lanczos
+# method. The form z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about z' P^-1 z times entry (1, 1) of log(T).
+# The expected value of the form is log det(K + lambda I) - log det P.
 
-# The n x count matrix of probes z, whose columns are independent with covariance P (I if `precond` is NULL) and
-# computed from the random numbers of `draw`; and the `weights` P^-1 z: the trace of (K + lambda I)^-1 B is the mean
-# over probes of z' (K + lambda I)^-1 B (P^-1 z).
+# A list of the n x count matrix `probes` and of the `weights` P^-1 z. The probes z, the columns of the matrix, are
+# independent with covariance P, or I if `precond` is NULL. They are computed from the random numbers of draw(). The
+# trace of (K + lambda I)^-1 B is estimated by the mean of z' (K + lambda I)^-1 B (P^-1 z) over the probes.
 probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = random_signs) {
   space <- system$space
   sparse <- identical(precond$type, "vecchia")
@@ -27,8 +27,8 @@ probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = r
   list(probes = probes, weights = preconditioning(precond, space)(probes))
 }
 
-# The log-determinant. `fit` is a result of solve_system() for a right-hand side with the probes in `columns`, started
-# from 0.
+# The estimate of the log-determinant. `fit` is a result of solve_system() without a starting value, for a right-hand
+# side that has the probes in `columns`.
 lanczos_logdet <- function(system, fit, probes, precond = NULL, columns = seq_len(ncol(probes$probes))) {
   scale <- system$space$dots(probes$probes, probes$weights)
   quadrature <- vapply(columns, \(k) log_corner(fit$recorded$step[, k], fit$recorded$ratio[, k]), 0)
@@ -42,9 +42,9 @@ log_corner <- function(step, ratio) {
   sum(gauss$weights * log(gauss$nodes))
 }
 
-# The Lanczos matrix T = L D L' of a column of conjugate gradients, where D = diag(1 / step) and L has the roots of the
-# ratios below the diagonal: the `diagonal` of T, the entries `below` the diagonal, of which the last belongs to the
-# next row, and the Gauss rule of T.
+# The Lanczos matrix T = L D L' from the steps and ratios that conjugate gradients recorded for a column, where D =
+# diag(1 / step) and L has the square roots of the ratios below the diagonal. Returns a list of the `diagonal` of T; the
+# entries `below` the diagonal, of which the last one belongs to a further row of T; and the Gauss rule of T, `gauss`.
 lanczos_run <- function(step, ratio) {
   done <- !is.na(step)
   step <- step[done]
@@ -66,7 +66,8 @@ with_seed <- function(seed, code) {
   code
 }
 
-# Returns a seed that is derived from another one, and evaluates code with such a seed. Users often simulate their data
-# after set.seed(1): with the same seed, the numbers of the code would be the numbers in the data.
+# derived_seed() returns a seed that is derived from `seed`, and with_derived_seed() evaluates code with this seed.
+# Users often simulate their data after set.seed(1). With the same seed, the random numbers in `code` would be those in
+# the data.
 derived_seed <- function(seed) with_seed(seed, sample.int(.Machine$integer.max, 1))
 with_derived_seed <- function(seed, code) with_seed(derived_seed(seed), code)

@@ -1,5 +1,5 @@
-# Approximations C C' of K from a few columns of K, and preconditioners from such an approximation. An approximation is
-# a list of `columns`, the n x k block C, and `left`, the trace of K - C C'.
+# Approximations C C' of K that are computed from a few columns of K, and the factors of preconditioners that use such
+# an approximation. An approximation is a list of `columns`, the n x k block C, and `left`, the trace of K - C C'.
 
 # Pivoted Cholesky decomposition: the next pivot is the point where the diagonal of K - C C' is largest. If there are
 # many points, the pivots are chosen among `candidates`, which are evenly spread over the rows, and K is projected on
@@ -13,7 +13,7 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, candidates = m
   pivots(system, diagonal, rank, tol)
 }
 
-# The pivoted Cholesky decomposition with all points as candidates, and the chosen pivots.
+# The pivoted Cholesky decomposition with all points as candidates. The result also has the chosen `pivots`.
 pivots <- function(system, diagonal, rank, tol) {
   if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
@@ -36,8 +36,8 @@ pivots <- function(system, diagonal, rank, tol) {
   list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(remainder), pivots = pivots)
 }
 
-# The columns of the chosen points, times the inverse of the Cholesky factor of the block of these points. A shift of
-# the size of rounding keeps the block positive definite.
+# The columns of K for the points `chosen`, times the inverse of the Cholesky factor of the block of K for these points.
+# A shift of the diagonal by about the rounding error keeps the block positive definite.
 nystrom <- function(system, diagonal, chosen) {
   space <- system$space
   columns <- system$columns(chosen)
@@ -46,9 +46,10 @@ nystrom <- function(system, diagonal, chosen) {
   list(columns = columns, left = max(sum(diagonal) - sum(space$dots(columns, columns)), 0))
 }
 
-# For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. Q (up to
-# a scaling of rows) and R are the factors of the QR decomposition of (D^-1/2 C; I). A second pass of the decomposition
-# makes the factors accurate if `trace`, the trace of C C', is much larger than D. C is overwritten.
+# Let P = C C' + D with D = diag(shift). Returns the n x k matrix Q and the upper triangular matrix R with P^-1 = D^-1 -
+# Q Q' and C = D Q R. Q (up to a scaling of rows) and R are the factors of the QR decomposition of (D^-1/2 C; I). A
+# second pass of the decomposition makes the factors accurate if `trace`, the trace of C C', is much larger than D. C is
+# overwritten.
 woodbury_factor <- function(space, columns, shift, trace) {
   scaled <- if (length(shift) == 1) \(x) space$axpby(0, x, 1 / sqrt(shift), x) else
     \(x) space$scale_rows(on_space(1 / sqrt(shift), space), x)
@@ -56,7 +57,8 @@ woodbury_factor <- function(space, columns, shift, trace) {
   list(Q = scaled(factor$Q), R = factor$R)
 }
 
-# pivots() on the GPU, without a transfer between columns. `numbered` computes K times a vector, from `input`.
+# The counterpart of pivots() on the GPU, which copies no data to the host between columns. The operator `numbered`
+# computes K times a vector from `input`.
 pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
   made <- gpu_pivoted_cholesky(live(numbered), input[environment(numbered)$about$variables$name], diagonal, rank)
   taken <- which(made$left <= tol * made$left[[1]])[1] - 1

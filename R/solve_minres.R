@@ -1,9 +1,9 @@
-# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: the Lanczos vectors v, and a QR
-# decomposition of their tridiagonal matrix by rotations (cosine, sine), which is updated with each vector. `diagonal`
-# and `above` are the numbers that the previous rotation computed for the next column of R; the norm of the residual
-# follows by recurrence, without forming the residual. Entries below `rounding` times the `largest` column of the
-# tridiagonal matrix so far count as 0: the iteration of a column stops if there is no new Lanczos vector, or if the
-# matrix is singular on the current vectors.
+# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: the method computes Lanczos vectors
+# v, and a QR decomposition of their tridiagonal matrix by rotations (cosine, sine), which is updated with each vector.
+# `diagonal` and `above` are the numbers that the previous rotation computed for the next column of R. The norm of the
+# residual follows by recurrence, without the residual itself. Entries count as 0 if they are below `rounding` times
+# `largest`, the largest norm so far of a column of the tridiagonal matrix. The iteration of a column stops if there is
+# no new Lanczos vector, or if the matrix is singular in the space of the vectors so far.
 minres <- \(rounding) list(
   recorded = character(),
   start = function(space, precondition, b) {

@@ -1,9 +1,10 @@
-# The order of points and their nearest neighbours, for Vecchia approximations. Coordinates are n x d numbers in a
-# Euclidean space: see neighbour_coordinates().
+# The order of points and their nearest neighbours, for Vecchia approximations. Coordinates u are an n x d matrix with a
+# row for each point in a Euclidean space, see neighbour_coordinates().
 
 orderings <- c("maxmin", "random", "coordinate", "given")
 
-# A permutation of the rows of u. "maxmin": each point is the farthest from all earlier points. `tree`: search_tree(u).
+# A permutation of the rows of u. With "maxmin", each point is the point farthest from all earlier points. `tree` is
+# search_tree(u).
 vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(u)) {
   ordering <- check_choice(ordering, "ordering", orderings)
   n <- nrow(u)
@@ -12,30 +13,31 @@ vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(
          coordinate = do.call(order, lapply(seq_len(ncol(u)), function(k) u[, k])), given = seq_len(n))
 }
 
-# A matrix m x n: for each row of u, or for each of the rows `of`, the numbers of the m nearest earlier rows, the
-# nearest first and ties by row; 0 if there are fewer than m. The result does not depend on the number of threads or the
-# backend. With an `order`, u[order, ] is used in place of u. `backend`: a name, or an operator that has a backend.
+# A matrix of m rows with a column for each row of u, or for each of the rows `of`. The column has the indices of the m
+# nearest earlier rows, the nearest first; ties are sorted by index, and 0 fills the column if there are fewer than m
+# earlier rows. The result does not depend on the number of threads or the backend. With an `order`, u[order, ] is used
+# in place of u. `backend` is a name, or an operator whose backend is used.
 ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NULL, backend = default_backend()) {
   points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
 }
 
-# A matrix m x nrow(query) with the numbers of the nearest rows of u to each row of `query`, the nearest first.
+# A matrix of m rows with a column for each row of `query`: the indices of the m nearest rows of u, the nearest first.
 nearest_points <- function(query, u, m, workers = threads(), backend = default_backend()) {
   points_nearest(with_coordinate(query), as_tree(u), m, neighbour_settings(workers, backend))
 }
 
-# For each row of u[order, ], or for its rows `of`, the m nearest among the rows of `base` and the earlier rows, with
-# the numbers that ordered_neighbours(rbind(base, u[order, ])) returns. `base` and `u` may be trees.
+# For each row of u[order, ], or for its rows `of`, the m nearest among the rows of `base` and the earlier rows. The
+# indices are those that ordered_neighbours(rbind(base, u[order, ])) returns. `base` and `u` may be trees.
 following_neighbours <- function(base, u, order, m, of = NULL, backend = default_backend()) {
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
 
-# The columns of `near`, where the last points of a column, which are the farthest, are replaced by the points of `more`
-# that the column does not contain.
+# Adds the points in a column of `more` to the same column of `near`, unless the column already contains them. They
+# replace the last points of the column, which are the farthest.
 joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
-# A tree of the rows of u. The functions above accept the tree in place of u, so that the tree is built once for several
-# searches.
+# A search tree of the rows of u. The search functions in this file accept the tree in place of u, so that the tree is
+# built once for several searches.
 search_tree <- function(u, workers = threads()) {
   kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees do not displace the tree of all observations
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
@@ -52,8 +54,8 @@ recalled <- function(kind, key, compute, max_entries = 1) {
   kept$value
 }
 
-# Evaluates code while recalled() caches results, for example of search_tree(), because several steps of a fit search
-# the same points.
+# Evaluates code, and lets recalled() cache results during this time. For example, several steps of a fit search the
+# same points, for which search_tree() then builds only one tree.
 with_trees <- function(code) {
   before <- the$recalled
   on.exit(the$recalled <- before)
@@ -61,7 +63,7 @@ with_trees <- function(code) {
   code
 }
 
-# Adds a constant coordinate if there is none: points without coordinates are at one location.
+# Adds a constant coordinate if u has no columns, because points without coordinates are all at one location.
 with_coordinate <- function(u) if (ncol(u)) u else matrix(0, nrow(u), 1)
 
 as_tree <- function(u) if (is.matrix(u)) search_tree(u) else u

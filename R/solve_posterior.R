@@ -1,16 +1,18 @@
-# The precision Q + diag(w) of a field given observations, where the field has the sparse precision Q = U' U: row i of U
-# has 1 / sd of point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
+# The precision Q + diag(w) of a field given observations. The field has the sparse prior precision Q = U' U: row i of U
+# has the entry 1 / sd for point i and the entries -weights / sd for its neighbours (set_weights()). See
+# src/neighbours/posterior.h.
 
-# Memory for one precision matrix with this pattern. Fields with different weights share the memory and use it in turn.
-# With `effects`, coefficients with independent priors N(0, 1) come before the points. `effects` is a list of `count`,
-# the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with point i, and the
-# sparse_symmetric() matrix `within` of pairs of coefficients that are observed together. A precision is then a list of
-# the `diagonal`, of the entries `across` between points and coefficients in the order of `columns`, and of the matrix
-# `within` of coefficients, whose diagonal is a part of `diagonal`. With effects, the factor drops fewer entries if
-# `wide` is given: larger sets of neighbours, which only determine the pattern of the factor. Coefficients that are
-# observed with every point may have the ascending numbers `dense` among all coefficients: `count`, `columns` and
-# `within` then describe only the other coefficients, and precisions have the `share` of the dense coefficients and the
-# list `border`: the points `of` the observations, and the `entries` of effects at the observations. See
+# The sparsity pattern of precision matrices, with memory for one matrix. Fields with different weights use this memory
+# in turn. With `effects`, coefficients with independent priors N(0, 1) come before the points. `effects` is a list of
+# `count`, the number of coefficients; `start` and `columns`, in which elements start[i] + 1 to start[i + 1] of
+# `columns` are the coefficients that are observed together with point i; and the sparse_symmetric() matrix `within` of
+# pairs of coefficients that are observed together. A precision is then a list of the `diagonal`, of the entries
+# `across` between points and coefficients in the order of `columns`, and of the matrix `within` of coefficients, whose
+# diagonal is a part of `diagonal`. With effects, the factor is incomplete. `wide`, larger sets of neighbours, adds
+# entries to the pattern of the factor, so that fewer entries are dropped. Coefficients that are observed with every
+# point may be dense: `dense` has their ascending indices among all coefficients, and `count`, `columns` and `within`
+# describe only the other coefficients. Precisions then also have `share`, the weights of the observations, and the list
+# `border`: `of`, the point of each observation, and the `entries` of effects at the observations. See
 # src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
@@ -30,22 +32,21 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 # The posterior of the field whose rows of U are in `factor`, a list of `weights` and `sd`. Returns a list of functions:
 #   held()                 the matrix in C++
 #   logdet(w)              log det(Q + diag(w)); NaN if the matrix is not positive definite
-#   solve(w, b, from, tol) (Q + diag(w))^-1 b, by iterations that start at the approximation `from`; NULL if there is no
-#                          factor
+#   solve(w, b, from, tol) (Q + diag(w))^-1 b, by iterations that start at the approximation `from`; NULL if the matrix
+#                          has no factor
 #   product(w, x)          (Q + diag(w)) x
 # The next functions use the factor L L' at the latest w:
-#   has_factor()           whether the factor exists
+#   has_factor()           TRUE if the factor exists
 #   precondition(b)        (L L')^-1 b
-#   variances()            diagonal of the inverse
+#   variances()            the diagonal of the inverse
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
 #   sums(sets, nothing)    the column sums of the squares of parts(sets); contributions below the fraction `nothing` are
 #                          omitted
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
 # With effects, the list also has
-#   sum_variances(points, columns, values)  variances of sums of the values at points and of effects times `values`, see
-#                                           row_sparse()
-#   effects()              the covariances of the coefficients that are observed together, or of the coefficients of the
-#                          border
+#   sum_variances(points, columns, values)  the variances of sums of the value at a point and of coefficients times
+#                                           `values`; `columns` has the indices of the coefficients, see row_sparse()
+#   effects()              the covariances of coefficients that are observed together, and of dense coefficients
 #   log_forms(z)           z' log(L^-1 (Q + D) L'^-1) z for columns z of the same length
 # long: the operators of one matrix, each a few lines long, which share the data of the matrix
 sparse_posterior <- function(pattern, factor) {
@@ -62,7 +63,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$by <- self
     pattern$filled$inverse <- NULL
   }
-  # sets the diagonal; the matrix keeps the other entries
+  # writes the entries of effects to the matrix, and returns the diagonal
   observed <- function(w) {
     if (!is.list(w)) return(w)
     posterior_observe(current(), w$across, w$within$value)
@@ -73,7 +74,7 @@ sparse_posterior <- function(pattern, factor) {
     w$diagonal
   }
   fill()
-  # the matrix; it is filled again if another field has used the shared memory
+  # returns the matrix, and first fills and factors it again if another field has used the shared memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()
@@ -81,7 +82,7 @@ sparse_posterior <- function(pattern, factor) {
     }
     pattern$held
   }
-  # compares numbers only, because identical() is never TRUE for the functions in the matrix of effects
+  # the numbers in a precision; identical() compares only these, because it is never TRUE for functions in `within`
   numbers <- function(w) if (is.list(w)) list(w$diagonal, w$across, w$within$value, w$share) else w
   factorise <- function(w) {
     if (!identical(numbers(w), numbers(latest))) {
@@ -96,7 +97,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$inverse <- self
     posterior_variances(held, threads())
   }
-  # the factored matrix and its inverse
+  # returns the factored matrix, and first computes its inverse if necessary
   inverted <- function() {
     held <- current()
     if (!identical(pattern$filled$inverse, self)) variances()
@@ -141,8 +142,9 @@ sparse_posterior <- function(pattern, factor) {
   )
 }
 
-# The symmetric matrix with the dense block `border` in the rows `dense`, which ascend, and the sparse_symmetric() block
-# `sparse` in the other rows. diagonal(value) is the diagonal of the matrix.
+# A symmetric matrix of two blocks: the dense block `border` in the rows and columns `dense`, which are in ascending
+# order, and the sparse_symmetric() block `sparse` in the other rows and columns. diagonal() returns the diagonal of the
+# matrix.
 bordered_symmetric <- function(sparse, border, dense) {
   others <- seq_len(length(dense) + length(sparse$start) - 1)
   others <- others[!others %in% dense]

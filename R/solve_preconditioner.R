@@ -2,17 +2,17 @@
 #'
 #' `kernel_preconditioner()` computes a matrix P that approximates \eqn{K + \lambda I} and is easy to invert, so that
 #' [kernel_solve()] needs fewer iterations. A preconditioner can be used for many solves, even if the right-hand sides
-#' differ, or `lambda` and the parameters differ slightly: P changes the number of iterations, but not the solution.
+#' differ, or `lambda` and the parameters differ slightly: P affects the number of iterations, but not the solution.
 #'
 #' @inheritParams kernel_solve
 #' @param input a list with a value for each variable of `op`; the value of `var` is optional.
 #' @param type
-#'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. Useful if the diagonal varies much.
+#'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. This type is useful if the diagonal varies much.
 #'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the pivoted Cholesky
 #'     decomposition of K; each step selects the point with the largest remaining variance. The decomposition stops
-#'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and 20
-#'     `rank`), at most half of them, evenly spaced over the rows, are candidates, and K is projected on the columns of
-#'     the selected points.
+#'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and
+#'     more than 20 times `rank`), only some of the points are candidates, at most half, which are evenly spaced over
+#'     the rows; K is then projected on the columns of the selected points.
 #'   * `"rpcholesky"`: P has the same form as for `"pivoted_cholesky"`, by accelerated randomly pivoted Cholesky
 #'     (Epperly, Tropp and Webber 2025): points are selected at random, with probabilities proportional to their
 #'     remaining variances, and in blocks, so that most of the time is spent in matrix products. All points are
@@ -20,25 +20,24 @@
 #'   * `"nystrom"`: P has the same form as for `"pivoted_cholesky"`, with K projected on the columns of `rank` random
 #'     points.
 #'   * `"vecchia"`: the inverse of P is sparse. Each point is conditioned on its `rank` nearest neighbours among the
-#'     previous points in max-min ordering (Vecchia 1988; see [gp_neighbours()]). For covariances that decrease with the
-#'     distance in a few dimensions, and are not very smooth, `"vecchia"` needs far fewer iterations than the other
-#'     types, often about ten for any number of points.
-#' @param rank the number of columns, at most n; default: 100. The n x `rank` numbers are stored on the CPU or GPU that
-#'   stores the vectors. For `"vecchia"`, the number of neighbours; default: 40.
+#'     previous points in max-min ordering (Vecchia 1988; see [gp_neighbours()]). In a few dimensions, and for
+#'     covariances that decrease with the distance and are not very smooth, `"vecchia"` needs far fewer iterations than
+#'     the other types: often about ten, for any number of points.
+#' @param rank the number of columns, at most n; default: 100. The n x `rank` matrix is stored on the device of the
+#'   vectors, the CPU or a GPU. For `"vecchia"`, `rank` is the number of neighbours; default: 40.
 #' @param seed the seed for the random points of `"rpcholesky"` and `"nystrom"`: one whole number. R's random number
 #'   generator is not affected.
 #' @param ranges the pairs of points for which K is computed, as in [kernel_solve()]; not for `"vecchia"`.
 #'
-#' @details
-#' For `"vecchia"`, both axes of `op` must have the same variables, such as `x` and `y`; these are the coordinates in
-#' which neighbours are found, after each coordinate is divided by the distance at which the correlation along it is
-#' 0.6. The CPU finds the neighbours. The covariances of neighbours are computed in float64, with `lambda`, on the CPU
-#' or GPU where the solver runs, and P is applied there.
+#' @details For `"vecchia"`, both axes of `op` must have the same variables, such as `x` and `y`; these variables are
+#' the coordinates of the points. Each coordinate is divided by the distance at which the correlation along this
+#' coordinate is 0.6, and the CPU finds the neighbours in the scaled coordinates. The covariances of neighbours, with
+#' `lambda`, are computed in float64 on the device of the solver, the CPU or a GPU, and P is applied on this device.
 #'
 #' The columns and the diagonal of K are computed from the formula of `op`, in float64: a column is `op` applied to a
-#' single point. Therefore the formula must accept `b` with one column, as products with a kernel of size 1 do, and `op`
-#' must not be a gradient of [keops_grad()], for which the diagonal is not available. \eqn{\sigma} is `lambda` or, if
-#' `lambda` is 0, the mean of the part of the diagonal that the columns do not explain. The inverse of P is computed by
+#' single point. Therefore the formula must accept `b` with one column, as products of `b` with a kernel of size 1 do,
+#' and `op` must not be a gradient of [keops_grad()], for which the diagonal is not available. \eqn{\sigma} is `lambda`
+#' or, if `lambda` is 0, the mean of the diagonal of K minus its low-rank approximation. The inverse of P is computed by
 #' Woodbury's identity, from an orthogonal factor (QR by Cholesky, in two passes for small \eqn{\sigma}), which is
 #' numerically stable.
 #'
@@ -90,8 +89,8 @@ kernel_preconditioner <- function(op, var, input, lambda = 0,
 
 preconditioner_types <- c("pivoted_cholesky", "rpcholesky", "nystrom", "jacobi", "vecchia")
 
-# The preconditioner P = diag(shift) (I + U U') has an n x rank matrix U; P^-1 = diag(1 / shift) - Q Q', and U =
-# diag(shift) Q R. `near` and `graph_of`: see vecchia_preconditioner().
+# A preconditioner for `system`. For the types with a rank, P = C C' + D with an n x rank matrix C and D = diag(shift),
+# and P^-1 = D^-1 - Q Q', see woodbury_factor(). `near` and `graph_of` are explained in vecchia_preconditioner().
 system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NULL, graph_of = sparse_graph,
                                   call = caller_env()) {
   rank <- rank %||% if (type == "vecchia") 40 else 100
@@ -114,17 +113,18 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# The cheaper type. For smooth fields, a few columns leave a remainder that is smaller than the noise; for rough fields,
-# each point depends mainly on its neighbours. The choice is based on a sample of points, because columns of all points
-# would take too long. If the remaining variance is l times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to
-# 1e-6. A GPU takes these steps faster than the CPU finds neighbours, except for many points (bench/preconditioners.R).
-# `small` is the largest such l.
+# The type of preconditioner that needs less time in total. For smooth fields, a low-rank approximation from a few
+# columns leaves a remainder that is smaller than the noise. For rough fields, each point depends mainly on its
+# neighbours. The choice is based on a sample of points, because columns of all points would take too long. If the
+# remaining variance is l times the noise, about 40 sqrt(l) iterations with pivoted Cholesky reduce the residual to
+# 1e-6. A GPU computes these iterations faster than the CPU finds neighbours, except for many points
+# (bench/preconditioners.R). `small` is the largest l for which pivoted Cholesky is chosen.
 best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
                                 few = 1500, rank = 150) {
   some <- spaced_rows(system$n, few)
   variance <- system$diagonal()[some]
-  # random errors e of the entries change eigenvalues by 2 sqrt(n) e. If this change exceeds the noise, products use
-  # effectively another matrix than the one from which the weights of neighbours are computed
+  # random errors e of the entries change eigenvalues by 2 sqrt(n) e. If this change exceeds the noise, the matrix in
+  # products differs too much from the matrix from which the weights of neighbours are computed
   off <- 2 * sqrt(system$n) * rounding_unit[[system$precision]] * mean(variance)
   if (off > mean(system$lambda)) return("pivoted_cholesky")
   left <- pivots(system$subset(some), variance, min(rank, length(some)), 1e-10)$left / length(some)
@@ -150,7 +150,7 @@ preconditioning <- function(precond, space) {
   function(r) space$add_rows(inverse, r, space$combine(Q, -space$inner(Q, r)))
 }
 
-# Moves numbers for rows, and blocks, to the device of the vectors; a single number stays on the host.
+# Copies a vector with a number for each row, or a block, to the device of `space`; a single number stays on the host.
 on_space <- function(x, space) {
   there <- block_device(x) == space$device
   if (is.null(dim(x)) && length(x) == 1 || there && !is.null(dim(x))) x else space$copy(x)

@@ -1,9 +1,10 @@
-# A sparse approximate inverse of K + lambda I by Vecchia's approximation: P^-1 = U' U, where row i of U has 1 / sd for
-# a point and -weights / sd for its neighbours, which are the nearest earlier points. The weights are those of the
-# neighbours in the conditional mean of the point.
+# A sparse approximate inverse of K + lambda I by Vecchia's approximation: P^-1 = U' U, where row i of U has the entry 1
+# / sd for point i and the entries -weights / sd for its neighbours, which are the nearest earlier points. The weights
+# are the weights of the neighbours in the conditional mean of point i.
 
-# `near` holds coordinates in which distance reflects correlation, by default computed from the entries of K. The
-# weights are computed on the device of the vectors of the system.
+# `near` has coordinates in which distances reflect correlations; by default, they are computed from the entries of K.
+# graph_of(near, neighbours) returns a result of sparse_graph(). The weights are computed on the device of the vectors
+# of the system.
 vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, graph_of = sparse_graph,
                                    call = caller_env()) {
   entries <- system$entries()
@@ -15,7 +16,8 @@ vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, gr
             class = "kernel_preconditioner")
 }
 
-# The ordering, the neighbours of each point, and for each point the sets in which it is a neighbour.
+# A list of the `order` of the points, the `neighbours` of each point, and `columns`, which has for each point the
+# conditioning sets that contain it as a neighbour.
 sparse_graph <- function(near, neighbours) {
   tree <- search_tree(near)
   order <- vecchia_order(near, tree = tree)
@@ -23,7 +25,8 @@ sparse_graph <- function(near, neighbours) {
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
-# A function like sparse_graph() for a search, which keeps the graph while the ranges change only by a common factor.
+# Returns a variant of sparse_graph() for searches. It returns the latest graph as long as ranges change only by a
+# common factor.
 remembered_graph <- function() {
   last <- NULL
   function(near, neighbours) {
@@ -40,8 +43,8 @@ proportional <- function(a, b, tol = 1e-10) {
   factor > 0 && max(abs(a - factor * b)) <= tol * max(abs(a))
 }
 
-# The conditional distributions. Neighbours may determine a point up to rounding, so noise is `added` that makes the
-# covariance matrices of all sets positive definite.
+# The weights and standard deviations of the conditional distributions. Neighbours may determine a point up to rounding
+# errors. Therefore noise with the variance `added` makes the covariance matrices of all sets positive definite.
 conditional_sets <- function(entries, order, neighbours, noise, size, device, call) {
   values <- entries_operator(entries, device = device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {
@@ -51,7 +54,8 @@ conditional_sets <- function(entries, order, neighbours, noise, size, device, ca
   stop_kernops("input", "A preconditioner requires a positive definite kernel matrix.", call = call)
 }
 
-# The entries of K, or of pairs of points, as an operator of theta, x and y; on the host for a device of -1.
+# An operator of theta, x and y that computes the entries of K for all points x and y or, with `pairs`, for pairs of
+# rows of x and y. It runs on the GPU `device`, or on the host if `device` is -1.
 entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kinds <- c("theta = Pm(%d)", "x = Vi(%d)", if (pairs) "y = Vi(%d)" else "y = Vj(%d)")
   args <- sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2)))
@@ -59,7 +63,7 @@ entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kernel_operator(entries$formula, args, "auto", "float64", "cuda", device, stored = !pairs)
 }
 
-# Variables in units of the ranges of K.
+# The coordinates of the points of K, each divided by the distance over which correlations decrease along it.
 entries_coordinates <- function(entries) {
   pairs <- entries_operator(entries, pairs = TRUE)
   values <- function(x, y) as.vector(pairs(list(theta = entries$theta, x = x, y = y)))
@@ -68,14 +72,14 @@ entries_coordinates <- function(entries) {
   entries$u[, used, drop = FALSE] * rep(sqrt(scale[used]), each = nrow(entries$u))
 }
 
-# The function r -> P^-1 r, on the device of the block r; the first block on a GPU causes a copy of the factor to this
-# GPU.
+# Returns the function r -> P^-1 r, which runs on the device of the block r. When it is first called with a block on a
+# GPU, the factor is copied to this GPU.
 sparse_solver <- function(precond) {
   pointer <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
   function(r) sparse_apply(pointer, r, threads())
 }
 
-# Columns with covariance P, computed from columns of independent numbers.
+# Converts columns z of independent numbers to columns with covariance P.
 sparse_colour <- function(precond, z) {
   z[precond$order, ] <- sparse_multiply(precond$sets, z, inverse = TRUE)
   z

@@ -1,15 +1,16 @@
-# Many responses at the same points, with one covariance and separate parameters for each response
-# (src/sets/responses.h).
+# Many responses at the same points. The covariance has the same form for all responses, and separate parameters for
+# each response (src/sets/responses.h).
 
-# Responses in the order of the held `sets`; the values of the sets are the columns of the trend. Row `nugget` of theta
-# multiplies the noise. A list of functions:
-#   optima(parameters, starts, reml)  the optimum of each response. `parameters` are response_parameters(); `starts` a
-#      list of `s`, a column for each start on the scale of the search, `near`, the numbers of the nearest other starts
-#      of each start, and the settings `within`, `most` and `gain` of the search. A list of `theta`, `s`, `coefficients`
-#      of the trend, a column for each response, and of `value` (-2 log-likelihood), `scale`, the number of
-#      `evaluations` and `converged` for each; NA if the covariance is singular at all starts
-#   products(theta)  `logdet`, the factor `root` of the inner products of the whitened trend, the `squares` of the
-#      whitened responses, and their inner products `across` with the trend; NULL if the covariance is singular
+# `responses` are in the order of the points of `sets`, a result of hold_sets() whose values are the columns of the
+# trend. Element `nugget` of theta multiplies the noise. Returns a list of functions:
+#   optima(parameters, starts, reml)  the optimum of the likelihood of each response. `parameters` is a result of
+#      response_parameters(), and `starts` a result of response_starts(). Returns a list of `theta`, `s` and the
+#      `coefficients` of the trend, with a column for each response, and of `value` (-2 log-likelihood), `scale`,
+#      `evaluations` (their number) and `converged`, with an element for each response. The results are NA if the
+#      covariance is singular at all starts
+#   products(theta)  a list of `logdet`; `root`, the factor of the inner products of the whitened trend; `squares`, the
+#      sums of squares of the whitened responses; and `across`, the inner products of the whitened responses and trend.
+#      NULL if the covariance is singular
 held_responses <- function(operators, nugget, sets, responses) {
   settings <- settings_of(operators$values)
   list(

@@ -1,19 +1,21 @@
-# Matrices C with a row for each point and few entries in each row, such as indicators of levels, and products of C with
-# the sparse factor U of sets (solve_sets.R).
+# Matrices C that have a row for each point and few entries in each row, such as indicators of levels, and products of C
+# with the sparse factor U of solve_sets.R.
 
-# Column i of `values` has the entries of C for point i, and column i of `columns` has the numbers of their columns in
-# C; C has `size` columns. The result also has the functions
+# Column i of `values` has the entries of C in the row of point i, and column i of `columns` has the columns of C to
+# which these entries belong. C has `size` columns. The result also has the functions
 #   times(x), crossprod(x)  C x and C' x, for columns of x
-#   means(sets)             the weighted sums of rows of C over the neighbours of each set, as neighbour_means()
+#   means(sets)             for each set, the weighted sum of the rows of C at its neighbours, see neighbour_means()
 #   gram(rows)              C' U' U C, for the rows of U
 #   sparse_gram(rows, most) C' U' U C as a sparse_symmetric() matrix; NULL if it has more than `most` entries
 #   system(rows)            I + C' U' U C = D + F: the `diagonal` of D, the `square` of the Frobenius norm of
 #                           D^-1/2 F D^-1/2, and product() and solve() of A = D^-1/2 (D + F) D^-1/2: scaled_system()
-#   square_adjoint(rows, diagonal, pairs)  the derivatives of half the `square` for a given D: effects_square_adjoint()
-#   adjoint(rows, by_gram)  for a function of C' U' U C whose derivatives are the symmetric `by_gram` (a matrix, a
-#                           sparse_symmetric() matrix, or the sum of a diagonal and (left right' + right left') / 2):
-#                           the derivatives with respect to the `weights` of the rows of U and the logarithms `log_sd`
-#                           of their standard deviations, minus the derivatives in `less`
+#   square_adjoint(rows, diagonal, pairs)  the derivatives of half the `square` if D is `diagonal`, see the C++ function
+#                           effects_square_adjoint()
+#   adjoint(rows, by_gram)  the derivatives of a function of C' U' U C with respect to `weights`, the weights in the
+#                           rows of U, and `log_sd`, the logarithms of their standard deviations. `by_gram` has the
+#                           derivatives of the function with respect to C' U' U C: a symmetric matrix, a
+#                           sparse_symmetric() matrix, or the sum of a diagonal and (left right' + right left') / 2,
+#                           minus the derivatives in `less`
 row_sparse <- function(columns, values, size) {
   storage.mode(columns) <- "integer"
   list(
@@ -41,7 +43,7 @@ row_sparse <- function(columns, values, size) {
   )
 }
 
-# The functions product(x), which returns A x, and solve(b, tol), whose result has the `solution` of A x = b.
+# A list of two functions: product(x) returns A x, and solve(b, tol) returns a list with the `solution` of A x = b.
 scaled_system <- function(pointer, diagonal) {
   root <- sqrt(diagonal)
   product <- function(a, precision) effects_product(pointer, as.matrix(a) / root, threads()) / root
@@ -50,8 +52,8 @@ scaled_system <- function(pointer, diagonal) {
   list(product = product, solve = function(b, tol) solve_system(system, b, NULL, tol, check = 0)["solution"])
 }
 
-# The function adjoint() for a low-rank matrix, computed for some columns of the factors at a time. With a = U C left
-# and b = U C right, the function changes by the sum of a db + b da.
+# The result of adjoint() if `by_gram` has the low-rank form, computed for `width` columns of `left` and `right` at a
+# time. Let a = U C left and b = U C right. The function of C' U' U C changes by the sum of a db + b da.
 low_rank_adjoint <- function(rows, columns, values, by_gram, width = 16) {
   size <- length(by_gram$diagonal)
   none <- seq_len(size)

@@ -1,9 +1,9 @@
 # Accelerated randomly pivoted Cholesky decomposition (Epperly, Tropp and Webber 2025): pivots are drawn with
 # probabilities in proportion to the diagonal of K - C C'. Several pivots are proposed at once from the current
-# diagonal, so that columns are computed and projected in blocks. After rejection of some proposals, the accepted pivots
-# have the distribution of pivots that are drawn one after another.
+# diagonal, so that columns are computed and projected in blocks. Some proposals are rejected, so that the accepted
+# pivots have the same distribution as pivots that are drawn one after another.
 
-# The decomposition in the form of pivots(), with random numbers from `seed`.
+# The decomposition, in the form of a result of pivots(). `seed` is the seed of the random numbers.
 rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = max(10L, ceiling(rank / 10))) {
   with_seed(seed, {
     space <- system$space
@@ -16,7 +16,7 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
       place <- match(proposed, rows)
       new <- residual_columns(system, columns, length(pivots), rows)
       residual <- as.matrix(new[rows, , drop = FALSE])
-      remainder[rows] <- pmax(diag(residual), 0) # corrects rounding errors of the differences from sums of squares
+      remainder[rows] <- pmax(diag(residual), 0) # removes the rounding errors of earlier subtractions
       accepted <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
       chosen <- place[accepted$pivots]
       if (!length(chosen)) next
@@ -29,7 +29,7 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
   })
 }
 
-# The columns `rows` of K - C C', where C has `count` columns.
+# The columns of K - C C' with the indices `rows`, where C has `count` columns.
 residual_columns <- function(system, columns, count, rows) {
   new <- system$columns(rows)
   if (!count) return(new)
@@ -48,7 +48,7 @@ accepted_pivots <- function(residual, max_count) {
   accepted <- integer()
   for (k in seq_len(nrow(residual))) {
     left <- residual[k, k]
-    # if the accepted proposals determine a proposal up to rounding, the column of the proposal would consist of
+    # a proposal that the accepted proposals determine up to rounding is rejected, because its column would consist of
     # rounding errors
     if (length(accepted) == max_count || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
     accepted <- c(accepted, k)

@@ -1,9 +1,9 @@
 # Conditional distributions of points given their neighbours, which are the rows of sparse inverse Cholesky factors of
 # covariance matrices. A set is a point with its neighbours.
 
-# Stores ordered points with their noise and values, and the neighbours of the last ncol(neighbours) points. Returns a
-# function whose value is a copy in C++. The copy is kept between evaluations of the likelihood, so that a GPU copies
-# the points once.
+# Stores ordered points with their noise and values, and the neighbours of the last ncol(neighbours) points, as a C++
+# object. Returns a function that returns this object. The object is kept between evaluations of the likelihood, so that
+# the points are copied to a GPU once.
 hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),
                       neighbours = matrix(0L, 0, 0)) {
   arguments <- list(points, noise, noise_derivative, values, neighbours)
@@ -14,10 +14,10 @@ hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0
   }
 }
 
-# Sums over the sets with at most `count` neighbours: log det K, the inner products of the whitened columns of `values`
-# and, with `derivatives`, their derivatives and the expected information of theta (twice that of a log-likelihood). The
-# result is one vector `sums`, so that vectors of several parts of the sets can be added. `bad` is the number of the
-# first set whose covariance is not positive definite.
+# Sums over all sets, in which at most `count` neighbours of each set are used: log det K, the inner products of the
+# whitened columns of `values` and, with `derivatives`, the derivatives of these sums and twice the expected information
+# of the log-likelihood on theta. All sums are in one vector `sums`, so that the vectors of several parts of the sets
+# can be added. `bad` is the index of the first set whose covariance is not positive definite, or 0.
 set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))
@@ -53,8 +53,8 @@ set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) 
   c(result, list(neighbours = neighbours))
 }
 
-# The derivatives of the weights and of log(sd) with respect to theta: an array and a matrix, whose last dimension is
-# the set.
+# The derivatives of the weights (an array) and of log(sd) (a matrix) with respect to theta. The last dimension of both
+# is the set.
 set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1) {
   result <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
   list(weights = result$weights[, -1, , drop = FALSE], log_sd = result$sd[-1, , drop = FALSE])
@@ -65,14 +65,15 @@ unnamed_weights <- function(operators, theta, points, noise, neighbours, diagona
                settings_of(operators$values))
 }
 
-# The conditional distributions of other points, which have no noise, given neighbours among the points of hold_sets().
+# The conditional distributions of `points`, which have no noise and are not stored, given neighbours among the points
+# in `stored`, a result of hold_sets().
 set_weights_at <- function(values, theta, stored, points, neighbours, diagonal = 1) {
   result <- sets_weights_at(list(values = live(values)), unname(theta), stored(), points, diagonal, neighbours,
                             settings_of(values))
   c(result, list(neighbours = neighbours))
 }
 
-# The products U x, U' x, U^-1 x or U'^-1 x, for columns of x.
+# One of the products U x, U' x, U^-1 x and U'^-1 x, for each column of x.
 sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
   columns <- t(as.matrix(x)) # a column for each point
   t(if (inverse) sets_colour(sets$weights, sets$sd, sets$neighbours, columns, transposed) else {
@@ -80,8 +81,8 @@ sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
   })
 }
 
-# The weighted sums of rows of x over the neighbours of each set; with a number of `points`, the transposed operation:
-# for each point, the weighted sum of rows of x over the sets in which the point is a neighbour.
+# For each set, the weighted sum of the rows of x at its neighbours. If the number `points` is given, the transposed
+# operation: for each point, the weighted sum of the rows of x that belong to sets in which the point is a neighbour.
 neighbour_means <- function(sets, x, points = NULL) {
   if (is.null(points)) return(sets_means(sets$weights, sets$neighbours, as.matrix(x)))
   sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

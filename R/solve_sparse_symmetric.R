@@ -1,13 +1,14 @@
 # Sparse symmetric matrices, and their Cholesky factors (src/neighbours/cholesky.h).
 
-# The lower triangle by columns: the entries start[j] + 1 .. start[j + 1] of `row`, counted from 0, and of `value`
-# belong to column j, starting with the diagonal. The result also has the functions
-#   columns()     the columns of the entries, counted from 1
-#   diagonal(value)  the entries of another vector `value` on the diagonal
-#   with(value)   the matrix with another vector `value`
-#   split(known)  the matrix `within` of the first `known` rows and columns and the block `across` of the other rows and
-#                 these columns, both dense, and the sparse matrix `low` of the other rows and columns plus the identity
-#                 matrix
+# The lower triangle of the matrix, stored by columns: elements start[j] + 1 to start[j + 1] of `row` and of `value` are
+# the rows, counted from 0, and the values of the entries in column j. The first of these entries is on the diagonal.
+# The result also has the functions
+#   columns()     the column of each entry, counted from 1
+#   diagonal(value)  the diagonal of the matrix if its entries are `value`
+#   with(value)   the matrix with the entries `value`
+#   split(known)  a list of three blocks: `within`, the first `known` rows and columns, a dense matrix; `across`, the
+#                 other rows in the first `known` columns, a dense matrix; and `low`, the other rows and columns plus
+#                 the identity matrix, a sparse matrix
 #   order()       an ordering for the factor, see ordered_symmetric()
 sparse_symmetric <- function(start, row, value) {
   columns <- function() rep.int(seq_along(start[-1]), diff(start))
@@ -38,16 +39,17 @@ split_symmetric <- function(x, count) {
   list(within = within, across = across, low = sparse_symmetric(x$start[-seq_len(count)] - last, row, value))
 }
 
-# An ordering for which the factor has few entries: the number of `entries` of the factor, the number of `operations`
-# that compute the factor, and factor(), which is NULL unless x is positive definite. With P x P' = L L', a factor is a
-# list of functions:
+# Computes an ordering for which the Cholesky factor of x has few entries. Returns a list of the number of `entries` of
+# the factor, the number of `operations` that its computation requires, and factor(), which computes the factor and
+# returns NULL if x is not positive definite. Let P x P' = L L' with the permutation matrix P of the ordering. A factor
+# is a list of functions:
 #   logdet()          log det x
 #   solve(b)          x^-1 b
 #   half(b), back(b)  L^-1 P b, and P' L'^-1 b
-#   inverse()         the entries of the inverse where x has entries
+#   inverse()         the entries of the inverse at the positions where x has entries
 #   variances()       the diagonal of the inverse
-#   forms(rows, values)  b' x^-1 b for sparse columns b: a column of `values` has the entries of b, and a column of
-#                     `rows` their rows; 0 for no entry
+#   forms(rows, values)  b' x^-1 b for sparse columns b: a column of `values` has the entries of b, and the same column
+#                     of `rows` has the rows of these entries; a row of 0 means no entry
 ordered_symmetric <- function(x) {
   ordered <- sparse_cholesky(x$start, x$row)
   held <- ordered$pointer

@@ -3,17 +3,17 @@
 #   space, n, lambda          the space of the vectors, their length, and the number added to the diagonal
 #   precision                 the precision of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of a width that the formula accepts
-#   product_at(rows, a)       the given rows of the product, in float64; NULL if the formula uses IndexI() or IndexJ(),
-#                             or with `ranges`
-#   any_width                 whether product() takes blocks of any width
+#   product_at(rows, a)       the rows `rows` of the product, in float64; NULL in place of this function if the formula
+#                             uses IndexI() or IndexJ(), or with `ranges`
+#   any_width                 TRUE if product() accepts blocks of any width
 #   columns(rows), diagonal()  columns and the diagonal of K, in float64
-#   subset(rows)              the system of the given points, without lambda; NULL as for product_at()
+#   subset(rows)              the system of the points `rows`, without lambda; NULL in the same cases as product_at()
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (solve_low_rank.R), on the GPU only
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
-# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Entries of K for
-# pairs outside `ranges` are 0.
-# long: the operators of one matrix, each a few lines long, which share the data of the matrix
+# `input` need not contain the right-hand side. `lambda` is one number, or has a number for each point; the numbers must
+# be at least `least`. Entries of K for pairs of points outside `ranges` are 0. long: the operators of one matrix, each
+# a few lines long, which share the data of the matrix
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   check_solver_operator(op, call)
   input <- match_points(op, b_name, input)
@@ -27,7 +27,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
   check_lambda(lambda, n, least, call)
   if (!is.null(ranges)) ranges <- check_symmetric(as_ranges(ranges, call), n, call)
   input[[b_name]] <- NULL
-  # parameters stay on the host: a matrix parameter has no rows of points
+  # parameters stay on the host, because the rows of a matrix parameter are not points
   moves <- on_gpu & !names(input) %in% with(from$about$variables, name[category == "Pm"])
   input[moves] <- lapply(input[moves], numbers_to_gpu, device)
   input[!moves] <- lapply(input[!moves], unname)
@@ -39,7 +39,8 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     variant(op, b_name, width, precision) %||% stop_fixed_width(b_name, width, call)
   }
   slope_of <- remembered(function(var, width) keops_grad(of_width(width, from$precision), var))
-  # an operator for entries of K: the terms of the product of K with ones, or, one column at a time, the product itself
+  # an operator that computes entries of K: the terms of the product of K and a vector of ones
+  # or, without `stored`, the product for one column of K at a time
   pairs_of <- function(together, stored = TRUE) {
     variant(op, b_name, 1, "float64", numbered = TRUE, together, stored) %||%
       (if (any_width) stop_unpaired(call) else stop_fixed_width(b_name, 1, call))
@@ -54,7 +55,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     space$copy(without_others(entries(arguments), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
-  # TRUE if many points can be selected at once, because the formula does not use the numbers of points
+  # TRUE if an operator for several selected points exists: the formula must not use the indices of points
   selectable <- any_width && is.null(ranges) && !grepl("\\bIndex[IJ]\\b", from$formula)
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
@@ -97,9 +98,10 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
 }
 
 # The operator `op` for vectors b of another size and in another precision; NULL if the formula does not accept vectors
-# of this size. With `numbered`, IndexI() and IndexJ() become variables, so that selected points keep their numbers.
-# With `together`, all variables are on the axis of the result, so that points come in pairs, and the sum is replaced by
-# its diagonal term. With `stored`, the terms of the sum are the result. Each variant is compiled once.
+# of this size. With `numbered`, variables replace IndexI() and IndexJ(), so that selected points keep their indices.
+# With `together`, all variables are on the axis of the result: row k of x is paired with row k of y, and the result is
+# the term of this pair instead of the sum. With `stored`, the result contains all terms of the sum. Each variant is
+# compiled once.
 variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE, stored = FALSE) {
   made <- environment(op)$variants
   key <- paste(b_name, width, precision, numbered, together, stored)
@@ -128,7 +130,7 @@ make_variant <- function(op, b_name, width, precision, numbered, together, store
 
 declarations <- function(variables) with(variables, code_text(name, " = ", category, "(", size, ")"))
 
-# The numbers of the points of K's rows and columns, for a `numbered` variant.
+# The indices of the points in the rows and columns of K, as the variables of a `numbered` variant.
 point_numbers <- function(numbered, b_name, rows, columns) {
   of_axes <- if ("point_J" %in% on_axis(numbered, b_name)) list(rows, columns) else list(columns, rows)
   names(of_axes) <- c("point_I", "point_J")
@@ -151,7 +153,7 @@ remembered <- function(make) {
   }
 }
 
-# The values by name; the value of b may be missing.
+# Names the values in `input` by the variables of `op`; the value of the variable `b_name` may be missing.
 match_points <- function(op, b_name, input) {
   from <- environment(op)
   names <- from$about$variables$name
@@ -159,7 +161,8 @@ match_points <- function(op, b_name, input) {
   stats::setNames(match_input(input, names, from$backend), names)
 }
 
-# The device of the operator's products: a GPU if data are there or the work is large enough; -1 for the host.
+# The device on which `op` computes products: a GPU if data are on a GPU or if the computation is large enough; -1 for
+# the host.
 device_of <- function(op, input) {
   from <- environment(op)
   size <- function(category) {
@@ -169,7 +172,7 @@ device_of <- function(op, input) {
   kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), settings_of(op))
 }
 
-# Objects other than matrices of numbers are passed on: the operator reports the error.
+# Copies numbers to a GPU. Other objects are returned unchanged, and the operator reports the error.
 numbers_to_gpu <- function(x, device) {
   if (is_gpu_matrix(x)) return(if (block_device(x) == device) x else gpu_move(x, device))
   if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x
@@ -223,8 +226,8 @@ stop_not_square <- function(b_name, a, result, call) {
   ))
 }
 
-# The points of an operator (its points x and y are the same), on the GPU if the operator runs on a GPU, so that many
-# calls need only one copy.
+# The points u for an operator whose points x and y are both u. If the operator runs on a GPU, the result is on this
+# GPU, so that many calls need only one copy.
 resident_points <- function(op, u) {
   device <- device_of(op, list(x = u, y = u))
   if (device >= 0) gpu_matrix(u, "float64", device) else u

@@ -1,16 +1,16 @@
-# Bounds for log det S, S = K + lambda I, from the solves of random probes.
+# Bounds for log det S with S = K + lambda I, from the solutions of systems whose right-hand sides are random probes.
 #
 # With a preconditioner P, A = P^-1/2 S P^-1/2 is near the identity, and log det S = log det P + (tr A - n) - tr w(A)
 # with w(x) = x - 1 - log(x). The first two terms are exact. The third term, tr w(A), is a sum of nonnegative numbers
-# and of second order in A - I: it is twice the Kullback-Leibler divergence between N(0, P) and N(0, S), which good
-# preconditioners make small (Schaefer, Katzfuss and Owhadi 2021). Therefore few probes estimate it well. For a normal
-# probe z with covariance P, conjugate gradients give the Lanczos matrix of A: the Gauss rule of this matrix is a lower
-# bound of z' P^-1/2 w(A) P^-1/2 z, and the Gauss-Radau rule with a node below the spectrum is an upper bound (Golub and
-# Meurant 2010).
+# and is of second order in A - I. It is twice the Kullback-Leibler divergence between N(0, P) and N(0, S), which good
+# preconditioners make small (Schaefer, Katzfuss and Owhadi 2021). Therefore few probes are sufficient to estimate tr
+# w(A). For a normal probe z with covariance P, conjugate gradients give the Lanczos matrix of A. The Gauss rule of this
+# matrix is a lower bound of z' P^-1/2 w(A) P^-1/2 z, and the Gauss-Radau rule with a node below the spectrum is an
+# upper bound (Golub and Meurant 2010).
 
-# An interval that contains log det S with probability 1 - `miss`, and bounds for the `eigenvalues` of A; `precise`:
-# TRUE if smaller residuals would not make the interval much shorter. `fit` is a result of solve_system() whose
-# right-hand sides in `columns` are the normal probes of probe_vectors(), solved from a starting value of 0.
+# A list of an `interval` that contains log det S with probability 1 - `miss`; bounds for the `eigenvalues` of A; and
+# `precise`, which is TRUE if smaller residuals would not make the interval much shorter. `fit` is a result of
+# solve_system() without a starting value, whose right-hand sides in `columns` are the normal probes of probe_vectors().
 logdet_interval <- function(system, fit, probes, precond, columns, miss, width = 0.5) {
   squares <- system$space$dots(probes$probes, probes$weights)
   runs <- lapply(columns, function(k) lanczos_run(fit$recorded$step[, k], fit$recorded$ratio[, k]))
@@ -27,8 +27,8 @@ logdet_interval <- function(system, fit, probes, precond, columns, miss, width =
 
 log_excess <- function(x) x - 1 - log(x)
 
-# Gauss rule and Gauss-Radau rule with a node at `smallest`, which is below the spectrum. The last row of the Radau
-# matrix follows from the pivots of T - smallest I.
+# The results of two rules for one probe: the Gauss rule, and the Gauss-Radau rule with a node at `smallest`, which is
+# below the spectrum of A. The last row of the matrix of the Radau rule follows from the pivots of T - smallest I.
 run_bounds <- function(run, smallest) {
   m <- length(run$diagonal)
   smallest <- min(smallest, run$gauss$nodes * (1 - 1e-8))
@@ -39,12 +39,12 @@ run_bounds <- function(run, smallest) {
   vapply(list(run$gauss, radau), function(rule) sum(rule$weights * log_excess(pmax(rule$nodes, smallest))), 0)
 }
 
-# Bounds for the eigenvalues of A that hold with probability 1 - miss, the best of three bounds. The trace: the largest
-# eigenvalue is at most the trace minus n - 1 times a lower bound of the eigenvalues. The moments: tr (A - I)^p with p =
-# 2 k - 2, which the Gauss rules of k steps compute exactly for each of s probes, is at least the largest (eigenvalue -
-# 1)^p. The Ritz values: the Ritz values of k steps from s random starts all miss the largest eigenvalue of a
-# semidefinite matrix by the factor 1 - e with a probability of at most (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s
-# (Kuczynski and Wozniakowski 1992).
+# Bounds for the eigenvalues of A that hold with probability 1 - miss. The result is the best of three bounds. First,
+# the trace: the largest eigenvalue is at most the trace minus n - 1 times a lower bound of the eigenvalues. Second, the
+# moments: tr (A - I)^p with p = 2 k - 2 is at least the largest (eigenvalue - 1)^p, and the Gauss rules of k steps
+# compute the moment exactly for each of s probes. Third, the Ritz values of k steps from s random starts: the
+# probability that all largest Ritz values are below 1 - e times the largest eigenvalue of a semidefinite matrix is at
+# most (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s (Kuczynski and Wozniakowski 1992).
 spectrum_bounds <- function(runs, squares, n, trace, floor, miss) {
   ritz <- range(unlist(lapply(runs, function(run) run$gauss$nodes)))
   floor <- min(floor, ritz[[1]])
@@ -62,8 +62,9 @@ spectrum_bounds <- function(runs, squares, n, trace, floor, miss) {
 }
 
 # A lower bound of the smallest eigenvalue of A. The bound is 1, up to rounding, if P is the sum of lambda I and a part
-# of K. Otherwise the smallest eigenvalue of S is at least lambda, and the largest eigenvalue of P is at most its trace,
-# which the squares of the probes estimate. If lambda is 0, the bound is the machine epsilon.
+# of K. For other P, the bound is lambda divided by the trace of P: the smallest eigenvalue of S is at least lambda, and
+# the largest eigenvalue of P is at most its trace, which the squares of the probes estimate. If lambda is 0, the bound
+# is the machine epsilon.
 smallest_eigenvalue <- function(system, precond, z, miss) {
   s <- ncol(z)
   noise <- min(system$lambda)
@@ -72,10 +73,10 @@ smallest_eigenvalue <- function(system, precond, z, miss) {
   max(noise / trace, if (part) 1 - system$n * .Machine$double.eps * max(system$diagonal()) / noise, .Machine$double.eps)
 }
 
-# The limit of a one-sided interval for tr W, W >= 0 with eigenvalues of at most `largest`, from the `mean` of z' W z
-# over s normal z, which is a sum of chi-squared variables. For a given trace, the distribution of the mean is widest if
-# all eigenvalues are 0 or `largest` or, if the trace is less than `largest`, if only one eigenvalue is not 0 (Szekely
-# and Bakirov 2003).
+# The limit of a one-sided interval for tr W, where W is positive semidefinite with eigenvalues of at most `largest`.
+# The limit is computed from `mean`, the mean of z' W z over s standard normal vectors z, which is a sum of chi-squared
+# variables. For a given trace, the distribution of the mean is widest if all eigenvalues are 0 or `largest` or, if the
+# trace is less than `largest`, if only one eigenvalue is not 0 (Szekely and Bakirov 2003).
 trace_limit <- function(mean, largest, s, miss, upper) {
   if (mean <= 0) return(0)
   excess <- function(log_trace) {
@@ -87,8 +88,9 @@ trace_limit <- function(mean, largest, s, miss, upper) {
   exp(stats::uniroot(excess, log(mean) + far, extendInt = if (upper) "downX" else "upX", tol = 1e-8)$root)
 }
 
-# tr A - n. Vecchia's factor whitens exactly, up to the number added to the diagonal, so the excess needs no product;
-# for other preconditioners, a product with the columns of P is computed.
+# Computes tr A - n. For Vecchia's preconditioner, the diagonal of A is 1 apart from the effect of the noise added to
+# the diagonal, so the trace needs no product. For other preconditioners, the trace requires a product of S with the
+# columns of Q.
 trace_excess <- function(system, precond) {
   if (precond$type == "vecchia") {
     sets <- precond$sets

@@ -1,24 +1,23 @@
-# Operations of iterative solvers on blocks of vectors, n x p matrices on the host or on a GPU, which have dim(),
-# as.matrix() and x[, j, drop = FALSE]. Each operation runs on the device of its blocks (src/block.cpp); a space
-# determines the device of new blocks. "x is used up" means that an operation may overwrite x, so only the owner of a
-# block may pass it there.
+# The operations of iterative solvers on blocks of vectors. A block is an n x p matrix on the host or on a GPU that
+# supports dim(), as.matrix() and x[, j, drop = FALSE]. A space is a list of these operations, and determines the device
+# of new blocks. Each operation runs on the device of its blocks (src/block.cpp). "x is used up" means that an operation
+# may overwrite x, so the caller must not use x afterwards.
 #   copy(x)              a separate block of doubles, from data on the host or a GPU
 #   new(n, p)            a block to be filled by put()
 #   put(x, j, y)         x with its columns j replaced by y; x is used up
-#   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
-#   add_rows(d, x, y)    y + d x, with one number or one for each row (an n x 1 block); y is used up
+#   axpby(a, x, b, y)    a x + b y, where a and b are one number or have a number for each column; y is used up
+#   add_rows(d, x, y)    y + d x, where d is one number, or an n x 1 block with a number for each row; y is used up
 #   scale_rows(d, x)     d x, for d as in add_rows()
 #   dots(x, y)           the scalar products of the columns of x and y
 #   inner(x, y)          t(x) y, a small matrix on the host
 #   combine(x, C)        x C for a small matrix C on the host; if C has few rows, only the first columns of x are used
-#   whiten(x, core, more)  x R^-1, for R' R = core, a block of the space, with `more` added to its diagonal; both are
-#                        used up
-#   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1), where the error of
-#                        orthogonality is the rounding error after two passes, and the rounding error times the largest
-#                        eigenvalue of I + x x' after one pass; x is used up
-#   worth_leaving(..)    whether blocks of `width` columns should be replaced by narrower blocks if only `active`
-#                        columns continue. Each width needs a separate kernel, whose compilation takes half a second for
-#                        the GPU and no time for the CPU
+#   whiten(x, core, more)  x R^-1 with R' R = core + more I, where `core` is a block; x and `core` are used up
+#   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I), where (Q; R^-1) has orthonormal columns. After one pass,
+#                        the error of orthogonality is the rounding error times the largest eigenvalue of I + x x';
+#                        after two passes, it is the rounding error. x is used up
+#   worth_leaving(active, width, n)  TRUE if narrower blocks should replace blocks of `width` columns when only `active`
+#                        columns continue to iterate. Each width needs a separate kernel, whose compilation takes half a
+#                        second for the GPU and no time for the CPU
 vector_space <- function(device = -1L) {
   list(
     device = device, output = if (device < 0) "host" else "gpu",
@@ -41,7 +40,8 @@ vector_space <- function(device = -1L) {
 
 numbers_of <- function(x) if (is_gpu_matrix(x)) x else `storage.mode<-`(unname(as.matrix(x)), "double")
 
-# TRUE if no entry is infinite or NaN; the norm is computed from scaled entries, whose squares do not overflow.
+# TRUE if no entry of a block is infinite or NaN. The sum of squares is not finite if an entry is not finite; if squares
+# of large entries overflow, the entries are scaled first.
 block_finite <- function(x) {
   smaller <- \() block_axpby(0, x, 2^-600, block_copy(x, block_device(x)))
   all(is.finite(block_dots(x, x))) || all(is.finite(block_dots(y <- smaller(), y)))
