@@ -1,24 +1,26 @@
-# The contract of a source: a table that is read in chunks. gp() uses sources to fit tables that are larger than memory.
+# A source is an object that represents a table that is read in chunks. gp() uses sources to fit tables that are larger
+# than memory.
 #
-# A source is a list, the arguments of new_source():
+# A source is a list of the arguments of new_source():
 #   kind       a description of the source, for print() and messages
 #   columns    the names of the columns
 #   rows       the number of rows; NA if the number is only known after all rows have been read
-#   stamp      strings that change with the content, as far as a change can be detected without reading the content. A
-#              work directory keeps the stamp
-#   scan(columns, size, visit)  calls visit(chunk) for consecutive chunks of about `size` rows, data frames with these
-#              columns; each call reads from the first row again. Chunks may have any number of rows.
+#   stamp      strings that change if the content changes, as far as this can be detected without reading the content.
+#              The stamp is part of the key of a work directory
+#   scan(columns, size, visit)  calls visit(chunk) for consecutive chunks, from the first row on. A chunk is a data
+#              frame with the columns `columns` and about `size` rows; any number of rows is allowed.
 #
-# The kinds: database connections and dbplyr (source_database.R), Arrow and Parquet (source_arrow.R), CSV files
-# (source_csv.R), HDF5 and other delayed matrices (source_array.R), reader functions and data frames (source_reader.R).
+# The kinds of sources are database connections and dbplyr (source_database.R), Arrow and Parquet (source_arrow.R), CSV
+# files (source_csv.R), HDF5 and other delayed matrices (source_array.R), reader functions and data frames
+# (source_reader.R).
 new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
   structure(mget(names(formals())), class = "gp_table")
 }
 
 #' Tables that are read in chunks
 #'
-#' `gp_table()` describes a table that [gp()] reads in chunks, so that the table need not fit into memory. If the table
-#' needs no further argument, it can also be given directly as `data` of [gp()].
+#' `gp_table()` describes a table that [gp()] reads in chunks, so that the table need not fit into memory. If
+#' `gp_table()` needs no argument other than `x`, `x` can also be given directly as `data` of [gp()].
 #'
 #' @param x the source of the rows:
 #'   * a connection of package DBI, such as those of RSQLite, duckdb and RPostgres, with `table` or `query`;
@@ -28,30 +30,31 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'     arrow;
 #'   * a matrix of HDF5Array or another `DelayedMatrix` with one row for each observation;
 #'   * a function that reads chunks: `x(1)`, `x(2)`, ... return consecutive chunks as data frames, and `NULL` after the
-#'     last chunk. Each pass over the data calls the function from 1 again;
+#'     last chunk. Each pass over the data begins with `x(1)` again;
 #'   * a data frame.
 #' @param table the name of a table, a string or a result of `DBI::Id()`.
 #' @param query instead of `table`, a query in SQL that returns the rows.
 #' @param columns the names of the columns of a matrix without column names.
 #' @param ... arguments of `data.table::fread()` for a CSV file, such as `sep`, `dec` and `na.strings`.
 #'
-#' @details The rows should come in the same order in each pass. The order has an effect on estimates only through the
-#'   choice of observations for starting values, and through ties of distances.
+#' @details The source should return the rows in the same order in each pass. The order affects estimates only through
+#'   the choice of observations for starting values, and through ties of distances.
 #'
 #' @section Methods of fits: `fitted()`, `residuals()` and [predict()][predict.gp] without `newdata` return a value for
-#'   each row of the table, and `NA` for rows that the fit omits. These functions read the files of the fit cell by
-#'   cell, and with `filename` they write a CSV file, so that the values need not fit into memory. `summary()` and
-#'   [plot()][plot.gp] show the residuals of a sample. `simulate()` draws at new points only. `model.frame()`,
-#'   `model.matrix()`, `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`, [gp_cv()], [certify()],
-#'   [gp_posterior()], profile intervals and [`augment()`][gp_broom] without `newdata` need all observations at once and
-#'   stop with errors of class `kernops_input_error` that name an alternative.
+#'   each row of the table, and `NA` for rows that the fit omits. These functions read the files of one cell of the fit
+#'   at a time (see [predict()][predict.gp]). With `filename` they write a CSV file, so that the values need not fit
+#'   into memory. `summary()` and [plot()][plot.gp] show the residuals of a sample of rows. `simulate()` draws only at
+#'   new points. `model.frame()`, `model.matrix()`, `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`,
+#'   [gp_cv()], [certify()], [gp_posterior()], profile intervals and [`augment()`][gp_broom] without `newdata` need all
+#'   observations at once and stop with errors of class `kernops_input_error` that name an alternative.
 #'
-#' @section Memory: The fit reads chunks of the table, and no more than some cells of about 65,536 rows are in memory.
-#'   Predictions hold the field of one cell in each process, which takes 0.5 to 1 GB, whatever the number of cells.
-#'   `memory` of [gp_control()] bounds both, predictions together with those of the workers on this machine.
+#' @section Memory: A fit reads chunks of the table, and at most some cells of about 65,536 rows are in memory at a
+#'   time. In predictions, each process has the field of one cell in memory, which takes 0.5 to 1 GB for any number of
+#'   cells. `memory` of [gp_control()] limits the memory of fits and of predictions, including that of the workers on
+#'   this machine.
 #'
-#' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
-#'   needed but not installed, and for a chunk with other columns than the first one.
+#' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a required
+#'   package that is not installed, and for a chunk whose columns differ from those of the first chunk.
 #'
 #' @aliases model.frame.gp_blocks
 #' @aliases model.matrix.gp_blocks weights.gp_blocks hatvalues.gp_blocks rstandard.gp_blocks cooks.distance.gp_blocks
@@ -90,7 +93,7 @@ is_table <- function(x) {
     is.function(x)
 }
 
-# Checks that only arguments of gp_table() are given that the kind of source uses.
+# Checks that the user gave no arguments of gp_table() that this kind of source does not use.
 check_table_arguments <- function(x, used, call = caller_env()) {
   known <- inherits(x, "DBIConnection") || is_table(x) || is.data.frame(x)
   if (!known) {
@@ -112,7 +115,7 @@ print.gp_table <- function(x, ...) {
   invisible(x)
 }
 
-# Calls visit(chunk) for all chunks of the source, whose columns are checked.
+# Calls visit(chunk) for all chunks of the source, after the columns of the source and of each chunk are checked.
 scan_source <- function(source, columns, size, visit, call = caller_env()) {
   lacking <- setdiff(columns, source$columns)
   if (length(lacking)) {
@@ -127,7 +130,8 @@ scan_source <- function(source, columns, size, visit, call = caller_env()) {
   })
 }
 
-# Evaluates code that reads a source; its errors are raised again with a class.
+# Evaluates code that reads a source. Errors of other packages are raised again as errors of class
+# `kernops_input_error`.
 reading <- function(what, code, call = caller_env()) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)

@@ -1,4 +1,5 @@
-# Sources for matrices of package DelayedArray, such as matrices of HDF5Array: rows are read by their numbers.
+# Sources for matrices of package DelayedArray, such as matrices of HDF5Array. Chunks of rows are read by their row
+# numbers.
 
 is_delayed <- function(x) inherits(x, "DelayedMatrix")
 

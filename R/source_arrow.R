@@ -1,4 +1,4 @@
-# Sources of package arrow: datasets, tables and queries on them, and Parquet files.
+# Sources that package arrow reads: datasets, tables, queries on datasets and tables, and Parquet files.
 
 is_arrow <- function(x) inherits(x, c("Dataset", "ArrowTabular", "arrow_dplyr_query"))
 
@@ -14,13 +14,14 @@ parquet_source <- function(path, call = caller_env()) {
   arrow_source(reading(path, arrow::open_dataset(path), call), paste("Parquet,", path), file_stamp(path))
 }
 
-# A RecordBatchReader of some columns; Arrow reads the next batches in advance.
+# A RecordBatchReader for the given columns, which reads the next batches in advance.
 arrow_batches <- function(x, columns) {
   need_package("arrow", "Data of Arrow")
   reading("the data of Arrow", arrow::Scanner$create(x, projection = columns)$ToRecordBatchReader())
 }
 
-# Visits the batches of a reader in chunks of at most `size` rows; read_next_batch() returns NULL at the end.
+# Calls visit() for the batches of a reader, divided into chunks of at most `size` rows. The function read_next_batch()
+# returns NULL at the end.
 scan_batches <- function(reader, size, visit) {
   repeat {
     batch <- reading("the data of Arrow", {

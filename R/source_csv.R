@@ -1,5 +1,5 @@
-# Sources of files: CSV files are read by data.table::fread() in pieces of bytes, so that the time is linear in the size
-# of the file, and the memory does not depend on this size.
+# Sources for files. A CSV file is divided into blocks of bytes, which data.table::fread() parses. Therefore the time is
+# linear in the size of the file, and the memory does not depend on the size.
 
 file_source <- function(path, ..., call = caller_env()) {
   if (!file.exists(path)) stop_kernops("input", "There is no file {.file {path}}.", call = call)
@@ -7,7 +7,7 @@ file_source <- function(path, ..., call = caller_env()) {
   need_package("data.table", "A CSV file", call)
   settings <- list(...)
   first <- NULL
-  # the first lines determine the names of columns, and the columns that are strings
+  # the first lines determine the names of columns, and which columns are strings
   scan_csv(path, 1e4, settings, NULL, function(chunk) {
     first <<- chunk
     FALSE
@@ -30,8 +30,8 @@ file_stamp <- function(path) {
   c(normalizePath(path), about$size, as.numeric(about$mtime))
 }
 
-# Calls visit(chunk) for pieces of about `size` rows, until visit() returns FALSE. `layout` is determined from the first
-# rows of the file.
+# Calls visit(chunk) for chunks of about `size` rows, until visit() returns FALSE. `layout` has the names of the
+# columns, and the names of the columns of strings; it is NULL while the layout is being determined.
 scan_csv <- function(path, size, settings, layout, visit) {
   con <- reading(path, gzfile(path, "rb"))
   on.exit(close(con))
@@ -53,7 +53,8 @@ scan_csv <- function(path, size, settings, layout, visit) {
   }
 }
 
-# Parses the bytes of complete records. If the layout is known, the header is written before the first records.
+# Parses the bytes of complete records. If the layout is known, `header` is TRUE for the first bytes of the file, which
+# contain the names of the columns.
 read_records <- function(bytes, settings, layout, header) {
   # without a newline, fread() would treat text as the name of a file
   if (bytes[[length(bytes)]] != as.raw(10L)) bytes <- c(bytes, as.raw(10L))
@@ -69,7 +70,8 @@ read_records <- function(bytes, settings, layout, header) {
   stats::setNames(chunk, chosen)
 }
 
-# The position of the last newline outside of quotation marks; 0 if there is none.
+# The position of the last newline outside of quotation marks, where the last complete record ends; 0 if no record is
+# complete.
 end_of_records <- function(bytes) {
   newline <- which(bytes == as.raw(10L))
   if (!length(newline)) return(0)

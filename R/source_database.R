@@ -1,4 +1,4 @@
-# Sources of databases: connections of DBI with a table or a query, and lazy tables of dbplyr.
+# Sources for databases: a DBI connection with a table or a query, or a lazy table of dbplyr.
 
 database_source <- function(con, table, query, call = caller_env()) {
   need_package("DBI", "A table of a database", call)

@@ -1,4 +1,4 @@
-# Sources in R: functions that return chunks, and data frames.
+# Sources that are R objects: functions that return chunks, and data frames.
 
 reader_source <- function(read, call = caller_env()) {
   chunk_of <- function(number) reading("the table", read(number))

@@ -1,17 +1,19 @@
-# Prepares the observations of a table in a work directory, in stages that an interrupted fit does not repeat. The
-# result, `blocks`, is a list of
+# Prepares the observations of a table in a work directory, in several stages. A fit that resumes after an interruption
+# does not repeat completed stages. The result, `blocks`, is a list of
 #   store, columns          the work directory, and the columns of its records
-#   n, read, rows, d        the numbers of observations, of rows of the table, of rows of each cell, of coordinates
-#   partition, boxes, level the cells, their bounding boxes, and the maximum levels of their points other than heads
-#   heads, first            records of the first points of the ordering, in their order, and the number of these points
-#                           in each cell
-#   m, units, sizes         the number of neighbours, the units (groups) of sets, and the number of points of each unit
+#   n, read, rows, d        the number of observations, of rows of the table, of rows in each cell, and of coordinates
+#   partition, boxes, level the cells (table_cells.R), the bounding box of each cell, and the maximum level
+#                           (table_order.R) of the points of each cell that are not heads
+#   heads, first            the records of the heads, which are the first points of the ordering, in this order; and the
+#                           number of heads in each cell
+#   m, units, sizes         the number of neighbours; the units, which are groups of conditioning sets (table_sets.R);
+#                           and the number of points of each unit
 #   trend                   the coefficients and the factor that make the trend orthonormal
-#   response                the number of observations and the norm of the response, which distinguish data sets
-#   of_response             sums of the response, see sums_of_response()
+#   response                the number of observations and the norm of the response, by which data sets are compared
+#   of_response             sums over the response, see sums_of_response()
 #   noise                   0 if all noise variances are 0
-#   model, theta, near_of   the covariance by which distances are compared, see neighbour_coordinates()
-#   head_near()             the coordinates near_of() of the heads
+#   model, theta, near_of   the model and the parameters that define near_of(), see near_by_reference()
+#   head_near()             the coordinates of the heads, transformed by near_of()
 
 table_blocks <- function(source, columns, pilot, store, m, size, call) {
   near_of <- near_function(pilot)
@@ -38,15 +40,15 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   blocks
 }
 
-# Returns f(): the coordinates near_of() of the heads. As in tasks of other processes, the environment of f contains
-# only near_of() and the heads.
+# Returns a function without arguments that returns the coordinates of the heads, transformed by near_of(). The
+# environment of this function contains only near_of() and the heads, because tasks in other processes receive it.
 near_of_heads <- function(near_of, heads) {
   force(list(near_of, heads))
   once(function() near_of(coordinates_of_records(heads)))
 }
 
-# Returns f(u), which transforms coordinates so that the nearest points are the most correlated ones under the
-# covariance of the pilot fit.
+# Returns a function of coordinates u. It transforms the coordinates so that the nearest points are the points with the
+# highest correlation, under the covariance of the pilot fit, which is a fit to a sample of rows.
 near_function <- function(pilot) {
   near_by_reference(pilot$model, pilot$theta, typical_sites(pilot$sample$u, 4096))
 }
@@ -68,8 +70,8 @@ check_root <- function(root, names, call) {
                            linear combinations} of the others."), call = call)
 }
 
-# The records of a few observations that represent all observations: the first heads, and groups of neighbouring points,
-# which have information on short distances.
+# The records of a few observations that represent all observations: the first heads, which cover the domain, and groups
+# of neighbouring points, which have information on short distances.
 typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
   filled <- which(blocks$rows > cell_heads)
   if (blocks$n <= heads + groups * size) {

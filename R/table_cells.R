@@ -2,13 +2,13 @@
 # on memory or workers, so that sums over cells are bit-identical. Cells are numbered in the order of the leaves of the
 # tree, so that cells with close numbers are near each other.
 
-# The approximate number of rows of a cell, and the number of heads of each cell, which are the first points of its
-# ordering and may be neighbours in all cells.
+# The approximate number of rows of a cell, and the number of heads of a cell. The heads are the first points in the
+# ordering of the cell; they may be neighbours of points in any cell.
 cell_rows <- 65536
 cell_heads <- 1024
 
-# A tree over the sample `near` of n points: for each node, the coordinate that divides the node, and the value at which
-# it is divided. The children of node k are nodes 2 k and 2 k + 1.
+# The k-d tree of a sample `near` of n points. For each node, `along` is the coordinate along which the node is divided,
+# and `at` is the value of this coordinate at the division. The children of node k are nodes 2 k and 2 k + 1.
 partition_of <- function(near, n) {
   depth <- max(0, min(ceiling(log2(n / cell_rows)), floor(log2(nrow(near) / 8))))
   nodes <- 2^depth - 1
@@ -27,7 +27,7 @@ partition_of <- function(near, n) {
   list(depth = depth, along = along, at = at)
 }
 
-# The number of the cell of each point.
+# The index of the cell of each point.
 cells_of <- function(partition, near) {
   node <- rep(1, nrow(near))
   for (level in seq_len(partition$depth)) {
@@ -40,8 +40,8 @@ cells_of <- function(partition, near) {
 cell_count <- function(partition) 2^partition$depth
 
 # The second pass over the table: writes the records of each cell to the file of the cell. Returns the number of used
-# rows, the number of rows and the box of each cell, and the triangular factor of [X, y]. The factors of chunks are
-# merged by qr(), which loses no digits.
+# rows, the number of rows and the box of each cell, and the triangular factor of [X, y], the trend and the response of
+# all rows. The factor of each chunk is merged into this factor by qr(), which loses no digits.
 sort_into_cells <- function(source, columns, pilot, partition, near_of, store, size, call = caller_env()) {
   count <- cell_count(partition)
   path <- in_store(store, "rows-", seq_len(count))
@@ -84,7 +84,8 @@ qr_root <- function(x) {
   unname(qr.R(qr(x, LAPACK = FALSE, tol = 0)))
 }
 
-# The smallest and largest coordinates of each cell, an array (2, coordinates, cells), after more points are added.
+# Enlarges the boxes of the cells `of` so that they contain the points `near`. `boxes` has the dimensions 2 (smallest
+# and largest), coordinates, and cells.
 wider_boxes <- function(boxes, near, of, count) {
   if (is.null(boxes)) boxes <- array(c(Inf, -Inf), c(2, ncol(near), count))
   for (k in seq_len(ncol(near))) {

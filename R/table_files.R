@@ -1,8 +1,8 @@
-# The work directory of a table. Files in this directory are complete or absent, so that an interrupted fit can continue
-# from the existing files.
+# The files in the work directory of a table. A file has its name only when it is complete, so that an interrupted fit
+# can continue from the existing files.
 
-# A store, which is a directory below `workdir` for the fit with this key. If there is no `workdir`, the store is a
-# temporary directory below `parent`, which is removed with the last reference to the store.
+# Creates a store, which is a directory below `workdir` for the fit with the key `key`. Without a `workdir`, the store
+# is a temporary directory below `parent`, which is removed when the last reference to the store is gone.
 new_store <- function(workdir, key, call = caller_env(), parent = workdir %||% tempdir()) {
   kept <- !is.null(workdir)
   path <- file.path(parent, paste0("kernops-", substr(rlang::hash(key), 1, 16)))
@@ -19,7 +19,7 @@ remove_store <- function(store) unlink(store$path, recursive = TRUE)
 
 in_store <- function(store, ...) file.path(store$path, paste0(...))
 
-# The result of compute(), which is kept in the store, so that a fit with the same key does not compute it again.
+# Returns the result of compute(), and writes it to the store, so that a fit with the same key reads the result instead.
 stage_of <- function(store, name, compute) {
   path <- in_store(store, name)
   if (file.exists(path)) return(read_object(path))
@@ -45,7 +45,7 @@ check_file <- function(path) {
                               directory lasts as long as the session of R."))
 }
 
-# Files have this name until they are complete.
+# The name of a file until it is complete.
 partial_path <- function(path) paste0(path, ".part")
 
 finish_file <- function(path) {
@@ -66,8 +66,8 @@ read_rows <- function(path, names, skip = 0, count = Inf) {
   matrix(readBin(con, "double", count * width), ncol = width, byrow = TRUE, dimnames = list(NULL, names))
 }
 
-# Writes bytes and checks the size of the file: R reports a full disk at the earliest when the file is closed, and not
-# always.
+# Writes bytes and checks the size of the file. The check is necessary because R may report a full disk only when the
+# file is closed, or not at all.
 write_bytes <- function(path, bytes, append) {
   force(bytes) # evaluated here, so that an error in this computation is not reported as an error of the disk
   before <- if (append && file.exists(path)) file.size(path) else 0

@@ -1,21 +1,22 @@
 # The observations that determine the field in a cell of a table: the observations in the cell, the observations in a
-# halo around the box of the cell, and a small number of all others. These observations depend on the cell alone, so
-# that predictions do not depend on how new points are split.
+# halo around the box of the cell, and a small number of the remaining observations. These observations depend only on
+# the cell, so that predictions do not depend on how new points are divided into calls.
 #
-# An observation of a small level is relevant only nearby: its effect falls to 1 / e over a third of the radius of the
-# disc that contains as many observations as a prediction needs (local_count()). The halo contains all observations
-# within six times the area of this disc. An observation of a large level is a neighbour of points farther away: beyond
-# the halo, the observation is used up to the distance at which points of its level have neighbours (halo_reach()). Both
-# distances depend on the cell of the observation, so that a dense cell next to a sparse cell is not included as a
-# whole.
+# The level of an observation is its distance from the nearest earlier observation in the ordering (table_order.R). An
+# observation of a small level is relevant only for near points: its effect falls to 1 / e over a third of the radius of
+# the disc that contains as many observations as a prediction needs (local_count()). The halo contains all observations
+# within six times the area of this disc. An observation of a large level is a neighbour of points farther away: outside
+# the halo, the observation is used up to the distance at which points of its level have neighbours (halo_reach()). The
+# width of the halo and this distance depend on the cell of the observation, so that a sparse cell does not need all
+# observations of a dense cell next to it.
 
-# The number of observations in the halo divided by the number that a prediction needs; and the approximate number of
-# rows of a cell with its halo.
+# `halo_share` is the number of observations in the halo divided by the number that a prediction needs. `halo_rows` is
+# the maximum number of rows, approximately, of a cell with its halo.
 halo_share <- 6
 halo_rows <- 2e5
 
-# For each cell, a distance: observations of the cell are used for the field in another cell if they are within this
-# distance of the box of that cell.
+# The width of the halo for the observations of each cell: an observation is used for the field in another cell if its
+# distance from the box of the other cell is at most this width.
 halo_widths <- function(blocks, count) {
   d <- blocks$d
   side <- blocks$rows^(1 / d)
@@ -25,8 +26,8 @@ halo_widths <- function(blocks, count) {
   ifelse(blocks$rows > 0, width, 0)
 }
 
-# The records for the field in cell k, in the order of the table; points have about m neighbours. `blocks` are the
-# blocks of a fit by fit_for_tasks().
+# The records of the observations that determine the field in cell k, in the order of the table. Points have about m
+# neighbours. `blocks` is the element `blocks` of a result of fit_for_tasks().
 records_of_field <- function(blocks, k, m) {
   box <- box_of_cell(blocks, k)
   width <- blocks$halo
@@ -48,9 +49,9 @@ records_of_field <- function(blocks, k, m) {
 # The records of the heads, which tasks read from a file because their `blocks` do not contain them.
 heads_of_blocks <- function(blocks) blocks$heads %||% read_object(in_store(blocks$store, "ordered"))$heads
 
-# The cell of each new point: the cell whose box contains it, or the nearest box. (The partition alone would assign a
-# point in a gap between two boxes to the cell on its side of the border, although the observations of the other cell
-# may be nearer.)
+# The cell of each new point: the cell whose box contains it, or the nearest box. The partition alone would assign a
+# point between two boxes to the cell on its side of the border, although the observations of the other cell may be
+# nearer.
 cells_near <- function(blocks, near) {
   of <- cells_of(blocks$partition, near)
   from <- lapply(seq_len(ncol(near)), function(k) {

@@ -1,8 +1,10 @@
-# The memory of a fit of a table and of its predictions: all processes together keep within gp_control(memory = ).
-# Results do not depend on it: it decides how many workers compute at a time, and how much each of them keeps.
+# The memory of a fit of a table and of its predictions. All processes together use at most the memory of
+# gp_control(memory = ). This limit determines how many workers compute at a time and how much data each worker keeps,
+# but does not change results.
 
-# The largest number of workers that hold `each` bytes for a task, beside R and `main` bytes of this process; 1 stands
-# for tasks in this process alone, 0 where memory does not suffice for these.
+# The largest number of workers that fit into the memory, if each worker needs the memory of an R process and `each`
+# bytes for a task, and this process needs `main` bytes. The result 1 means that only this process runs tasks; 0 means
+# that the memory is not sufficient for this process.
 workers_within <- function(memory, each, main = 0) {
   if (is.null(memory)) return(Inf)
   memory <- memory_bytes(memory) - bytes_of_r - main
@@ -13,11 +15,12 @@ workers_within <- function(memory, each, main = 0) {
 # The bytes of a process of R with its packages.
 bytes_of_r <- 3e8
 
-# The bytes of the heads of all cells with their tree and neighbours, of records of `width` bytes.
+# The bytes for the heads of all cells (table_order.R) with their search tree and neighbours, if a record has `width`
+# bytes.
 bytes_of_heads <- function(heads, width) heads * (4 * width + 4 * 64)
 
-# The largest number of workers that hold the fields of `cells`, see predictor_of_cell(), or an error where one field
-# does not fit into the memory.
+# The largest number of workers that can each have the field of one of the `cells` in memory, see predictor_of_cell().
+# Raises an error if the memory is too small for a single field.
 workers_for_fields <- function(object, cells, call = caller_env()) {
   memory <- object$how$control$memory
   if (is.null(memory) || !length(cells) || object$blocks$d > 3) return(Inf)
@@ -39,14 +42,15 @@ workers_for_cells <- function(object, cells, request, call = caller_env()) {
   if (predicts_from_field(object, request)) workers_for_fields(object, cells, call) else Inf
 }
 
-# The bytes of a field for each of its records of `width` bytes, as measured (bench/HISTORY.md): the pairs of m
-# neighbours, the entries of the factor, of which there are more in more dimensions d, weights, and the sums of threads.
+# The measured number of bytes that a field needs for each of its records of `width` bytes (bench/HISTORY.md). The terms
+# are the pairs of m neighbours, the entries of the factor, whose number increases with the number of dimensions d, the
+# weights, the record, and the sums of each thread.
 bytes_of_record <- function(m, d, width) {
   2 * m * (m + 1) + 44 * m * (0.8 + 0.7 * d) + 60 * m + 4 * width + 64 * threads()
 }
 
-# The number of records of the field in each of some cells, about: see records_of_field(). Records have levels up to
-# that of their cell.
+# The approximate number of records that determine the field in each of the `cells`, see records_of_field(). The level
+# of a record is assumed to be at most the level of its cell, and half of this level on average.
 records_near_cells <- function(blocks, cells, m) {
   reach <- blocks$halo + halo_reach(blocks$level, m, blocks$d) / 2
   vapply(cells, function(k) {

@@ -1,15 +1,15 @@
-# The ordering of a table for Vecchia's approximation, which depends on its cells alone.
+# The ordering of a table for Vecchia's approximation. It depends only on the cells of the table (table_cells.R).
 #
 # Within each cell, points are in their maximum-minimum distance ordering; the level of a point is its distance from the
 # nearest earlier point. The first `cell_heads` points of all cells are the heads of the table. The heads come first, in
-# their own maximum-minimum distance ordering. All other points follow by decreasing level, ties by row. The coarse part
-# of the ordering is then a maximum-minimum distance ordering of the whole table, and the fine part is a maximum-minimum
-# distance ordering of each cell; the ordering differs from the maximum-minimum distance ordering of all points along
-# the borders of cells.
+# their own maximum-minimum distance ordering. All other points follow by decreasing level; ties are sorted by row. The
+# first part of this ordering is a maximum-minimum distance ordering of the whole table, and the remaining part is a
+# maximum-minimum distance ordering of each cell. Only along the borders of cells does the ordering differ from the
+# maximum-minimum distance ordering of all points.
 
-# Sorts the file of each cell by level; returns the records of the heads in their order, and the maximum level of the
-# other points of each cell: the distance of every location within a cell from an earlier point is below this maximum.
-# The levels of the heads refer to the order of the heads.
+# Sorts the file of each cell by level. Returns the records of the heads in their order, and the maximum level of the
+# other points of each cell. The distance of every location within a cell from an earlier point is below this maximum.
+# The levels of the heads are those in the ordering of all heads.
 order_cells <- function(sorted, partition, near_of, store) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
@@ -20,8 +20,8 @@ order_cells <- function(sorted, partition, near_of, store) {
   list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level)
 }
 
-# Sorts the file of cell k; returns the first heads[[k]] points of the cell, and an upper bound of the levels of the
-# others.
+# Sorts the file of cell k. Returns the first heads[[k]] points of the cell, and an upper bound of the levels of its
+# other points.
 order_cell <- function(k, heads, columns, near_of, store) {
   say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
   records <- records_by_level(read_rows(in_store(store, "rows-", k), columns), near_of)
@@ -44,7 +44,7 @@ in_maxmin_order <- function(records, near_of) {
   records
 }
 
-# The number of heads of a cell with n points; if there is a single cell, all points.
+# The number of heads of a cell with n points. If the table has a single cell (`count`), all points are heads.
 heads_of <- function(n, count) if (count == 1) n else pmin(n, cell_heads)
 
 records_by_level <- function(records, near_of) {
@@ -59,16 +59,18 @@ levels_of <- function(near, before) {
   c(Inf, sqrt(rowSums((near[-1, , drop = FALSE] - near[from[-1], , drop = FALSE])^2)))
 }
 
-# The width of the halo of a cell. A point has m earlier points within this multiple of its level.
+# The distance within which a point of level `level` has m earlier points; it is a multiple of the level.
 halo_reach <- function(level, m, d) level * 0.8 * (2 * m)^(1 / d)
 
-# The distance of points `near` from a box, a matrix with its least and largest coordinates in rows.
+# The distance of each of the points `near` from a box. `box` is a matrix whose two rows have the smallest and the
+# largest coordinates of the box.
 distance_to_box <- function(near, box) {
   gaps <- lapply(seq_len(ncol(near)), function(k) pmax(box[1, k] - near[, k], near[, k] - box[2, k], 0)^2)
   sqrt(Reduce(`+`, gaps))
 }
 
-# The distance of each of the boxes, an array (2, coordinates, boxes), from a box.
+# The distance of each of the boxes from `box`. `boxes` is an array with the dimensions 2 (smallest and largest),
+# coordinates, and boxes.
 distance_of_boxes <- function(boxes, box) {
   gap <- pmax(boxes[1, , , drop = FALSE] - as.vector(box[2, ]), as.vector(box[1, ]) - boxes[2, , , drop = FALSE], 0)
   sqrt(colSums(matrix(gap, ncol(box))^2))

@@ -1,19 +1,19 @@
-# Rows of a table as numbers: the records in the files of a work directory.
+# Records are the rows of a table, converted to numbers, in the files of a work directory.
 
 # The columns of a record: the number of the row, the response minus its known mean, the variance of noise, the weight,
-# the coordinates that the model reads, and the columns of the trend whose coefficients are estimated. Files that are
-# sorted by cells also have the column `level`. If the model has a known mean or an offset, their sum is the last
-# column.
+# the coordinates that the model reads, and the columns of the trend whose coefficients are estimated. The column
+# `level` is filled when the file of a cell is sorted (table_order.R). If the model has a known mean or an offset, the
+# last column is the sum of known mean and offset.
 record_columns <- function(d, p, offset = FALSE) {
   c("row", "level", "y", "noise", "weight", paste0("u", seq_len(d)), paste0("x", seq_len(p), recycle0 = TRUE),
     if (offset) "offset")
 }
 
-# TRUE if the mean of the response has a known part, for a pilot or a fit.
+# TRUE if the mean of the response has a known part. `fit` is a fit, or a pilot, which is a fit to a sample of rows.
 has_known_part <- function(fit) !is.null(fit$known$beta) || length(attr(fit$parts$terms, "offset")) > 0
 
-# The records of a chunk whose first row has the number `first`. `pilot` is a result of pilot_of(), with
-# quosures of `weights` and `noise`.
+# The records of a chunk; `first` is the row number of its first row in the table. `pilot` is a result of pilot_of(),
+# with the quosures of `weights` and `noise`.
 records_of_chunk <- function(pilot, chunk, first, call) {
   points <- points_of_source(pilot, data_source(spatial_parts(chunk)), NULL, call)
   complete <- points$complete
@@ -47,7 +47,7 @@ within_chunk <- function(e, chunk, env, call) {
   })
 }
 
-# The value of an argument of gp() in each row of a chunk.
+# The values of an argument of gp() such as `weights`, with a value for each row of a chunk.
 value_of_chunk <- function(quosure, chunk, default, call) {
   value <- if (!is.null(quosure)) within_data(quosure, chunk, call)
   value <- value %||% default
@@ -68,7 +68,7 @@ check_chunk_values <- function(values, rows, call) {
   bad(!is.finite(values[, 3]) | values[, 3] <= 0, "{.arg weights} must be positive:")
 }
 
-# Omits rows with missing values, or stops, depending on na.action.
+# Checks `na.action`: returns if rows with missing values are to be omitted; raises an error in all other cases.
 act_on_missing <- function(na.action, rows, call) {
   if (is.null(na.action)) return(invisible())
   action <- tryCatch(match.fun(na.action), error = function(e) NULL)

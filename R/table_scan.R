@@ -1,9 +1,10 @@
-# The first pass over a table: the number of rows, and a sample of rows, which determines the model of a fit.
+# The first pass over a table: counts the rows, and draws a sample of rows, which determines the model of a fit.
 
 sample_size <- 65536
 
-# A list of `n` and `sample`, a data frame: random rows (all rows if there are few) and the first row of each level of
-# the factors in the trend. The sample does not depend on the size of chunks.
+# A list of `n`, the number of rows, and `sample`, a data frame with at most `max_rows` rows. The sample contains the
+# first row of each level of the factors in the trend, and random rows. The sample does not depend on the size of
+# chunks.
 scan_table <- function(source, columns, formula, size, seed, max_rows = sample_size, call = caller_env()) {
   draw <- uniform_stream(seed)
   has_new_level <- level_finder(formula, call)
@@ -32,7 +33,7 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   list(n = n, sample = sample)
 }
 
-# Returns f(n): the next n uniform numbers of a separate random stream, see with_derived_seed().
+# Returns a function f(n): the next n uniform numbers of a separate stream of random numbers, see with_derived_seed().
 uniform_stream <- function(seed) {
   state <- with_derived_seed(seed, globalenv()$.Random.seed)
   function(n) {
@@ -46,7 +47,7 @@ uniform_stream <- function(seed) {
   }
 }
 
-# Returns f(chunk): the rows in which a factor of the trend has a level for the first time.
+# Returns a function f(chunk): the rows in which a level of a factor in the trend occurs for the first time.
 level_finder <- function(formula, call, max_levels = 1e4) {
   seen <- list()
   function(chunk) {

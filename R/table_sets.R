@@ -1,8 +1,9 @@
-# Sets of a table, each a point with its neighbours among earlier points. Sets are divided into units: first slices of
-# the heads, then, for each cell, the other points of the cell. The sums over a unit are computed separately, from a
-# file with all data of the unit.
+# The conditioning sets of a table. A set is a point with its neighbours among earlier points. Sets are divided into
+# units. The first units are slices of the heads (table_order.R); then each cell has a unit with its other points. The
+# sums over a unit are computed separately from other units, from a file with all data of the unit.
 
-# The units of a table: the `first` and `last` position of a slice of the heads, or the number of a cell.
+# The units of a table, as a list: a slice of the heads has its `first` and `last` position, and any other unit has the
+# index of its `cell`.
 units_of <- function(blocks) {
   heads <- nrow(blocks$heads)
   first <- seq(1, heads, by = cell_rows)
@@ -20,7 +21,7 @@ sizes_of_units <- function(blocks) {
 
 unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 
-# Writes the units that do not exist yet.
+# Writes the files of units that do not exist yet.
 write_units <- function(blocks) {
   over_units(which(!file.exists(unit_path(blocks, seq_along(blocks$units)))), write_unit, blocks)
 }
@@ -37,7 +38,8 @@ sets_of_heads <- function(blocks, unit) {
   compact_sets(blocks$heads, some, search_of_records(blocks, blocks$heads)(some))
 }
 
-# Returns f(some): the neighbours of some of the records. `records` are in the order of the approximation.
+# Returns a function f(some): the neighbours of the records with the indices `some`. `records` are in the order of the
+# approximation.
 search_of_records <- function(blocks, records) {
   u <- coordinates_of_records(records)
   tree <- search_tree(blocks$near_of(u))
@@ -45,8 +47,8 @@ search_of_records <- function(blocks, records) {
   function(some) search(min(blocks$m, nrow(records) - 1L), some)
 }
 
-# The sets of the points of a cell after its heads. The neighbours of these points are among the cell and its halo, the
-# heads nearby, and the first heads of the table.
+# The sets of the points of a cell that are not heads. The neighbours of these points are points of the cell, points in
+# a halo around the cell (table_halo.R), heads near the cell, or the first heads of the table.
 sets_of_cell <- function(blocks, k) {
   halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = blocks$first)
   order <- order(-halo$records[, "level"], halo$records[, "row"])
@@ -58,8 +60,9 @@ sets_of_cell <- function(blocks, k) {
 
 box_of_cell <- function(blocks, k) matrix(blocks$boxes[, , k], 2)
 
-# The `records` of a cell, and of points of other cells within `reach` of its box, in each cell without its first
-# points, whose number for each cell is `skip`; `inside`: TRUE for records of the cell itself.
+# The `records` of a cell and of the points of other cells whose distance from its box is at most `reach`; `inside` is
+# TRUE for records of the cell itself. In each cell, the first points are omitted; `skip` has the number of omitted
+# points for each cell.
 halo_of_cell <- function(blocks, k, reach, skip = 0 * blocks$rows) {
   box <- box_of_cell(blocks, k)
   others <- which(distance_of_boxes(blocks$boxes, box) <= reach & blocks$rows > skip)
@@ -79,7 +82,8 @@ heads_near_cell <- function(blocks, k) {
   blocks$heads[close | seq_len(nrow(near)) <= max(blocks$first), , drop = FALSE]
 }
 
-# The sets of the records `rows`, with only those records that are neighbours in these sets.
+# The sets of the records `rows`. The result contains only these records and the records that are neighbours in these
+# sets.
 compact_sets <- function(records, rows, neighbours) {
   used <- renumbered_neighbours(neighbours, rows, nrow(records))
   list(records = records[used$rows, , drop = FALSE], neighbours = used$neighbours)

@@ -1,7 +1,7 @@
-# Fits of tables with gp(transform = ): records have the transformed response. Sums over all rows give the Jacobian of
-# the likelihood, and the norm of the response itself, to tell data apart.
+# Fits of tables with gp(transform = ). Records contain the transformed response. Sums over all rows give the Jacobian
+# of the likelihood and the norm of the response before the transformation, by which data sets are compared.
 
-# The transformation of a table: NULL, or a list as as_transform() returns.
+# The transformation for a table: NULL, or a list in the form of a result of as_transform().
 transform_of_table <- function(x, call) {
   if (is.null(x)) return(NULL)
   lambda <- lambda_of(x, call)
@@ -14,8 +14,9 @@ transform_of_table <- function(x, call) {
   list(lambda = lambda, estimated = FALSE)
 }
 
-# The sample of the rows with the transformed response. The rows of a response that is not positive are those of the
-# sample: the second pass over the table reports rows of the table.
+# The sample of rows with the transformed response. A response that is not positive is replaced and raises no error,
+# because an error would report rows of the sample. The second pass over the table raises the error with the rows of the
+# table.
 transformed_sample <- function(parts, transform) {
   if (is.null(transform)) return(parts)
   positive <- parts$y[parts$y > 0]
@@ -23,14 +24,14 @@ transformed_sample <- function(parts, transform) {
   transformed(parts, transform$lambda)
 }
 
-# The response y of the rows of a chunk, which have these numbers.
+# The transformed response of the rows of a chunk; `rows` are the row numbers in the table, for messages.
 transformed_rows <- function(y, rows, transform, call) {
   if (is.null(transform)) return(y)
   check_positive_response(list(y = y, rows = rows), call)
   boxcox(y, transform$lambda)
 }
 
-# The sums over records of the logarithms and of the squares of the response.
+# Two sums over records: of the logarithm of the response, and of its square.
 sums_of_response <- function(records, transform) {
   if (is.null(transform)) return(NULL)
   y <- records[, "y"]

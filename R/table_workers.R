@@ -1,17 +1,18 @@
-# Runs tasks for units of a table: in this process, in processes of future::plan(), or in daemons of mirai. A task
-# depends only on its unit and on files, and results are returned in the order of the units, so results are
-# bit-identical for any number of workers.
+# Runs tasks for the units of a table (table_sets.R), or for its cells. The tasks run in this process, in processes of
+# future::plan(), or in daemons of mirai. A task depends only on its unit and on files, and results are returned in the
+# order of the units. Therefore results are bit-identical for any number of workers.
 #
 # A pool of workers is a list:
 #   count                           the number of workers
-#   start(part, task, arguments)    begins tasks_of_part() in a worker
-#   value(job, here)                the result of what start() returned, or the result of here() if the worker has died
+#   start(part, task, arguments)    starts tasks_of_part() in a worker, and returns an object that represents the job
+#   value(job, here)                the result of a job, or the result of here() if the worker has died
 #   renew()                         replaces workers that have died
 
-# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same ones in each
-# step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process, and
-# the worker is replaced. At most `workers` workers have tasks, as many as have enough memory (table_memory.R); 1 stands
-# for tasks in this process.
+# Runs task(k, ...) for each unit k, and returns a list of the results in the order of the units. Each worker runs the
+# tasks of consecutive units, which are the same units in each evaluation of the likelihood, and keeps the data of these
+# units (held_unit()). If a worker dies, this process runs the tasks of its units, and the worker is replaced. At most
+# `workers` workers run tasks; table_memory.R determines this number from the memory. If it is 1, this process runs all
+# tasks.
 over_units <- function(units, task, ..., workers = Inf) {
   pool <- if (length(units) > 1 && workers > 1) worker_pool()
   if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool, min(workers, pool$count)))
@@ -21,7 +22,8 @@ over_units <- function(units, task, ..., workers = Inf) {
   })
 }
 
-# The processes of future::plan() if there are several, otherwise daemons if there are several; otherwise NULL.
+# The pool of the processes of future::plan() if there are several processes; if not, the pool of mirai daemons if there
+# are several daemons; NULL if there are no workers.
 worker_pool <- function() if (many_workers()) future_pool() else mirai_pool()
 
 worker_count <- function() worker_pool()$count %||% 1
@@ -56,15 +58,16 @@ future_pool <- function() {
   list(count = future::nbrOfWorkers(), start = start, value = value, renew = renew_workers)
 }
 
-# Starts the processes of the plan again.
+# Starts the processes of future::plan() again.
 renew_workers <- function() {
   plans <- future::plan("list")
   future::plan("sequential")
   future::plan(plans)
 }
 
-# Daemons of mirai::daemons(), on this machine or on others that can read the work directory: for example, one for each
-# GPU. If a daemon dies or its task raises an error, its part is computed here, so that the error has its class.
+# The pool of the daemons of mirai::daemons(), which run on this machine or on other machines that can read the work
+# directory; for example, there may be a daemon for each GPU. If a daemon dies or its task raises an error, this process
+# computes its part, so that an error has its original class.
 mirai_pool <- function() {
   mirai <- mirai_functions()
   count <- if (is.null(mirai)) 0 else mirai$status()$connections
@@ -83,7 +86,8 @@ mirai_pool <- function() {
   list(count = count, start = start, value = value, renew = function() if (died) try(mirai$launch_local(died), TRUE))
 }
 
-# The functions of package mirai, if it is loaded, because users who start daemons have loaded it.
+# The functions of package mirai that this file calls; NULL if mirai is not loaded. If mirai is not loaded, the user has
+# not started daemons.
 mirai_functions <- function() {
   if (!isNamespaceLoaded("mirai")) return(NULL)
   mget(c("mirai", "call_mirai", "status", "is_error_value", "is_mirai_error", "launch_local"),
