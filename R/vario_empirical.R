@@ -3,36 +3,37 @@
 #' Computes half the mean squared difference of pairs of values, in classes of distance and direction. All n (n - 1) / 2
 #' pairs are used, in a single reduction with memory proportional to n.
 #'
-#' @param x a formula: the response and its trend, whose residuals by least squares are used, such as `log(zinc) ~ 1`.
-#'   With several responses, `cbind(a, b) ~ 1`, cross-variograms are computed, too: half the mean product of
-#'   differences, over points at which both responses are observed. Without a formula, the points: a matrix or data
-#'   frame of coordinates, a vector, or an object of sf, terra or sp. Distances are Euclidean, or great-circle distances
-#'   in km (chords, as in [covariance_functions]) for objects whose reference system is one of longitude and latitude; a
-#'   message of class `kernops_great_circle` then reports this.
-#' @param y for a formula, the data: a data frame or a spatial object, as in [gp()]. Otherwise the values, for example
-#'   residuals of a trend; logical values are used as 0 and 1.
+#' @param x a formula with the response and its trend, such as `log(zinc) ~ 1`; the values are the residuals of the
+#'   response from the trend, by least squares. With several responses, `cbind(a, b) ~ 1`, cross-variograms are also
+#'   computed: half the mean product of differences, over points at which both responses are observed. Without a
+#'   formula, the points: a matrix or data frame of coordinates, a vector, or an object of sf, terra or sp. Distances
+#'   are Euclidean, or great-circle distances in km (chords, as in [covariance_functions]) for objects whose reference
+#'   system is one of longitude and latitude; a message of class `kernops_great_circle` then reports this.
+#' @param y if `x` is a formula, the data: a data frame or a spatial object, as in [gp()]. If `x` has the points, the
+#'   values, for example residuals of a trend; logical values are used as 0 and 1.
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to
-#'   `cutoff`. A class contains its upper limit, but not its lower one.
+#'   `cutoff`. A class contains its upper limit, but not its lower limit.
 #' @param backend as in [keops_kernel()].
-#' @param coords for a formula, the coordinates as in [gp()], such as `~ x + y` or `c("x", "y")`.
+#' @param coords if `x` is a formula, the coordinates as in [gp()], such as `~ x + y` or `c("x", "y")`.
 #' @param cutoff the largest distance; default: a third of the largest extent.
 #' @param width the width of the classes, instead of their number.
 #' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, with a separate
 #'   variogram for each direction.
-#' @param tol the largest angle between a pair and the direction, in degrees; default: 90 / number of directions.
-#' @param beta directions above the plane of the first two coordinates, towards the third one: in degrees upwards from
-#'   this plane, 90 for vertical. With `alpha`, each direction in the plane is combined with each angle in `beta`;
-#'   without `alpha`, an angle applies to all directions in the plane.
-#' @param tol.ver the largest angle between a pair and a direction of `beta` within their vertical plane, in degrees;
-#'   default: 90 / number of directions.
+#' @param tol the largest angle between a pair of points and a direction of `alpha`, in degrees; default: 90 / number of
+#'   directions.
+#' @param beta directions as angles above the plane of the first two coordinates, towards the third coordinate, in
+#'   degrees; 90 is vertical. With `alpha`, each direction in the plane is combined with each angle in `beta`; without
+#'   `alpha`, an angle applies to all directions in the plane.
+#' @param tol.ver the largest angle between a pair of points and a direction of `beta` within their vertical plane, in
+#'   degrees; default: 90 / number of directions in `beta`.
 #' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
 #' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean square root of absolute
 #'   differences, with a correction for the bias; outliers affect it less (Cressie and Hawkins 1980); `"genton"`: half
 #'   the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and Croux 1993),
 #'   where Qn is about the first quartile of the distances between any two differences, with the factors of Croux and
-#'   Rousseeuw (1992) for small classes. The sign of a difference is that in the direction of the ascending first
-#'   coordinate (then the second, and so on). `"genton"` requires memory proportional to the number of pairs up to the
-#'   cutoff, and at least two pairs in a class.
+#'   Rousseeuw (1992) for small classes. Differences are taken in the direction in which the first coordinate increases
+#'   (if the first coordinates are equal, the second, and so on). `"genton"` requires memory proportional to the number
+#'   of pairs up to the cutoff, and at least two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
 #'   distance `dist`, the semivariance `gamma`, the directions `dir.hor` and `dir.ver`, the variables `id`, and the
 #'   limits `lower` and `upper`. The class has a [plot()][plot.gp] method. The result also has the class
@@ -114,7 +115,7 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
   structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"), unit = parts$unit)
 }
 
-# A list of `u`, the points in the space of distances, and `values`, with a column for each variable.
+# A list of `u`, the coordinates in which distances are computed, and `values`, with a column for each variable.
 given_values <- function(x, y, call) {
   points <- spatial_parts(x)
   x <- points$u %||% x
@@ -147,7 +148,8 @@ trend_residuals <- function(formula, data, coords, call) {
   as_variogram_parts(u, y, is.null(coords) && source$long_lat, if (is.null(coords)) source$crs)
 }
 
-# `unit` is the unit of distances, NULL if it is unknown.
+# Centres and checks the points and the values. In the result, `unit` is the unit of distances, or NULL if it is
+# unknown.
 as_variogram_parts <- function(u, values, long_lat, crs = NULL) {
   if (long_lat) {
     tell_great_circle("A matrix made by {.fn sf::st_coordinates} gives distances in degrees.")

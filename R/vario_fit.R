@@ -3,14 +3,14 @@
 #' Fits a covariance to the semivariances by weighted least squares. In contrast, [gp()] estimates by maximum likelihood
 #' and needs no classes of distance.
 #'
-#' @param variogram a result of [gp_variogram()] or `gstat::variogram()`, of one variable. Directions are possible with
-#'   two coordinates.
-#' @param covariance a covariance whose semivariance depends on the difference of two points only, such as
-#'   `spherical() + nugget()`, or a variogram model of gstat. Given values are starting values; without given values,
-#'   the search has several starting values.
+#' @param variogram a result of [gp_variogram()] or `gstat::variogram()`, of one variable. The variogram may have
+#'   several directions.
+#' @param covariance a covariance, such as `spherical() + nugget()`, whose semivariance depends only on the difference
+#'   of two points, or a variogram model of gstat. If a parameter has a value, this is its starting value; for
+#'   parameters without values, the search has several starting values.
 #' @param weights the weight of each class of np pairs at the mean distance h: `"np/h^2"`; `"np/gamma^2"` with the
-#'   fitted semivariance, which is the criterion of Cressie (1985) (gstat keeps these weights fixed within each of its
-#'   iterations and therefore has other results); `"np"`; or `"equal"`.
+#'   fitted semivariance gamma, which is the criterion of Cressie (1985) (gstat keeps these weights fixed within each of
+#'   its iterations, so that its results differ); `"np"`; or `"equal"`.
 #' @return The covariance with the estimated values, for [gp()]. The attribute `"sum_of_squares"` of the result is the
 #'   weighted sum of squares.
 #' @section Errors and warnings: class `kernops_input_error` for invalid arguments; a warning of class
@@ -42,7 +42,7 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
                      np = variogram$np, equal = 1)
     sum(weight * (variogram$gamma - fitted)^2)
   }
-  # bounds and starting values follow from data with the variation and the extent of the variogram
+  # bounds and starting values are computed from artificial data with the variance and the extent of the variogram
   like <- rbind(lags, -lags)
   spread <- rep(c(-1, 1), length.out = nrow(like)) * sqrt(max(variogram$gamma))
   model <- with_bounds(model, like, spread)
@@ -52,8 +52,8 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
   result
 }
 
-# The differences of points along the direction of each class, or along a line if the covariance does not depend on
-# directions.
+# For each class, the difference vector of two points at the mean distance in the direction of the class. If the
+# covariance does not depend on directions, the vectors have one coordinate.
 variogram_lags <- function(variogram, covariance, call = caller_env()) {
   needed <- c("np", "dist", "gamma")
   if (!is.data.frame(variogram) || !all(needed %in% names(variogram)) || !nrow(variogram)) {
@@ -78,7 +78,7 @@ variogram_model <- function(covariance, d, call = caller_env()) {
                          distances and user-defined formulas have no variogram of distances.", call = call)
 }
 
-# The curves of a covariance in a plot of a variogram, one for each direction; all parameters must have values.
+# The curves of a covariance in a plot of a variogram, with a curve for each direction. All parameters must have values.
 variogram_curves <- function(variogram, covariance, call = caller_env()) {
   if (inherits(covariance, "gp")) covariance <- covariance$covariance
   if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
@@ -103,7 +103,7 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 model_semivariance <- function(model, lags) {
   formula <- code_text("Sum_Reduction(", semivariance_text(model), ", 1)")
   op <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
-  # a point next to the origin, because an intrinsic field is 0 at the origin
+  # the first point of each pair is not the origin, because an intrinsic field is 0 at the origin
   here <- matrix(1, 1, ncol(lags))
   function(theta) {
     as.vector(op(list(theta = theta, x = 1 + lags, y = here))) + if (length(model$nugget)) theta[[model$nugget]] else 0

@@ -1,4 +1,5 @@
-# Genton's variogram: the scale estimator Qn of Rousseeuw and Croux, applied to the differences of each class.
+# Genton's variogram: the scale estimator Qn of Rousseeuw and Croux, applied to the differences of the pairs in each
+# class.
 
 genton_classes <- function(u, values, breaks, direction) {
   bytes <- 64 * nrow(u)^2 / 2
@@ -26,9 +27,9 @@ ascending <- function(u, left, right) {
   sign
 }
 
-# The estimator Qn is the distance of rank h (h - 1) / 2, with h = n / 2 + 1, among the distances of all pairs of n
-# numbers, times factors that make it consistent for the standard deviation of a normal distribution, and nearly
-# unbiased for small n.
+# The estimator Qn of n numbers: the distance of rank h (h - 1) / 2, with h = n / 2 + 1, among the distances of all
+# pairs of numbers, times two factors. The first factor makes the estimator consistent for the standard deviation of a
+# normal distribution; the second makes it nearly unbiased for small n.
 qn_scale <- function(x) {
   n <- length(x)
   if (n < 2) return(NA_real_)
@@ -38,8 +39,8 @@ qn_scale <- function(x) {
   factor * ranked_distance(sort(x), h * (h - 1) / 2) / (sqrt(2) * stats::qnorm(5 / 8))
 }
 
-# The k-th smallest distance of two of the sorted numbers x, by bisection: findInterval() counts how many distances are
-# at most a number t.
+# The k-th smallest distance between two of the sorted numbers x. In the bisection, findInterval() counts how many
+# distances are at most t.
 ranked_distance <- function(x, k) {
   ranks <- seq_along(x)
   within <- function(t) sum(as.numeric(findInterval(x + t, x) - ranks))

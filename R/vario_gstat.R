@@ -1,7 +1,7 @@
 #' A covariance from a variogram model of gstat
 #'
-#' `as_gp()` converts a variogram model of gstat to a covariance for [gp()]. A variogram model that is given to `gp()`
-#' is converted in the same way. Models may be nested, and each term may have an anisotropy in 2-D or 3-D.
+#' `as_gp()` converts a variogram model of gstat to a covariance for [gp()]. `gp()` also accepts a variogram model and
+#' converts it in the same way. Models may be nested, and each term may have an anisotropy in 2-D or 3-D.
 #'
 #' @param model a result of `gstat::vgm()` or `gstat::fit.variogram()`; or an object of class `gstat` with a linear
 #'   model of coregionalisation, such as a result of `gstat::fit.lmc()`, which becomes an [lmc()]. Terms become these
@@ -18,15 +18,15 @@
 #'   | `"Wav"`, `"Hol"`, `"Per"` | [wave()] for both; [cosine()], in one dimension only |
 #'   | `"Pow"` | [power_law()] |
 #'   | `"Log"` | [logarithmic()] and [microscale()] of psill log(range), the jump at the origin of gstat's model |
-#' @param fixed whether [gp()] keeps the values; otherwise the values are starting values. Values that are `NA`, such as
-#'   those of `gstat::vgm("Sph")`, are estimated.
+#' @param fixed if `TRUE`, [gp()] keeps the values; if `FALSE`, the values are starting values. Parameters that are
+#'   `NA`, as in `gstat::vgm("Sph")`, are estimated.
 #' @return A covariance for [gp()]; for several variables, an [lmc()] whose matrices have the names of the variables in
 #'   gstat.
 #' @section Errors: class `kernops_input_error` for other terms, and for sums of `"Log"` and `"Nug"` that are negative
 #'   at short distances. Two models of gstat are not valid variograms:
 #'   * `"Spl"`, h^2 log(h), is negative for h < 1. Even with the trend `~ x + y` of a thin plate spline, kriging
-#'     variances would not be positive, since the model has the opposite sign of that of a spline. gstat itself returns
-#'     `NA`.
+#'     variances would not be positive, since the sign of the model is opposite to the sign of the variogram of a
+#'     spline. gstat itself returns `NA`.
 #'   * `"Leg"`, 2 - (1 - r^2) / (1 - 2 r cos(a) + r^2) with range r, is negative at short distances for r > 1/3. For
 #'     other r, the model is not a valid variogram on the sphere, since gstat divides distances by 6378 pi km, not by
 #'     6378 km, for the angle a.
@@ -60,7 +60,7 @@ as_gp <- function(model, fixed = FALSE) {
   }
   terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
   size <- function(name) sum(unlist(terms[names(terms) == name]))
-  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # the rounding error of nuggets that cancel
+  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # the rounding error of a sum of nuggets that is 0
   if (isTRUE(size("microscale") < -smallest)) {
     stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
                            {.val Nug} of at least -psill log(range).")
@@ -76,8 +76,9 @@ as_gp <- function(model, fixed = FALSE) {
 
 white_functions <- list(microscale = microscale, nugget = nugget)
 
-# The models of gstat by name. For a term with sill v, range r and smoothness k, each function returns a list of the
-# field and of the variances of uncorrelated parts of the term. `term` adds the anisotropy, and fixed parameters.
+# A function for each model of gstat. For a term with sill v, range r and smoothness k, the function returns a list of
+# the field, as a covariance, and of the variances of the uncorrelated parts of the term. term() creates a covariance,
+# and adds the anisotropy and the fixed parameters.
 gstat_models <- list(
   Nug = function(v, r, k, term) list(microscale = v),
   Err = function(v, r, k, term) list(nugget = v),
@@ -97,7 +98,7 @@ gstat_models <- list(
   Hol = function(v, r, k, term) term(wave, range = r),
   Per = function(v, r, k, term) term(cosine, period = r),
   Pow = function(v, r, k, term) term(power_law, power = r),
-  # the variogram in gstat is log(h + r), but 0 at h = 0
+  # gstat's variogram is log(h + r) for h > 0, and 0 at h = 0
   Log = function(v, r, k, term) c(term(logarithmic, range = r), list(microscale = v * log(r)))
 )
 
@@ -127,8 +128,8 @@ gstat_anisotropy <- function(row) {
   list(angle = angles, ratio = ratios)
 }
 
-# Converts an object of gstat, whose variograms must have the same terms: the sills of a term are a matrix over all
-# pairs of variables.
+# Converts an object of class `gstat` to an lmc(). All variograms of the object must have the same terms. The sills of a
+# term for all pairs of variables form a matrix.
 as_lmc <- function(model, fixed, call = caller_env()) {
   names <- names(model$data)
   variogram <- function(i, j) {

@@ -1,7 +1,7 @@
-# Sums of gp_variogram() over pairs of points.
+# The sums over pairs of points that gp_variogram() needs.
 
-# Directions, as lists of the angle in the plane, the dip above the plane, and the tolerances of both, in degrees.
-# Without a tolerance, all angles or dips are included.
+# A list of directions. A direction is a list of the angle in the plane, the dip above the plane, and the tolerances
+# `tol` of the angle and `tol.ver` of the dip, in degrees. If a tolerance is NULL, all angles or all dips are included.
 pair_directions <- function(alpha, tol, beta, tol.ver, d, long_lat, call = caller_env()) {
   in_plane <- angles_between(alpha, tol, c("alpha", "tol"), call)
   above <- angles_between(beta, tol.ver, c("beta", "tol.ver"), call)
@@ -29,11 +29,11 @@ angles_between <- function(angles, tol, names, call) {
 
 unit_direction <- function(angle) c(sin(angle * pi / 180), cos(angle * pi / 180))
 
-# The cosine of a tolerance; a pair exactly at the tolerance is included.
+# The cosine of a tolerance, minus a small number, so that a pair exactly at the tolerance is included.
 tolerance_cosine <- function(tol) cos(tol * pi / 180) - 1e-12
 
-# The rows of h, which are differences of points, along the direction; differences that point backwards in the plane are
-# multiplied by -1.
+# TRUE for the rows of h along the direction. The rows of h are differences of points; a difference that points
+# backwards in the plane is first multiplied by -1.
 along_direction <- function(h, direction) {
   kept <- rep(TRUE, nrow(h))
   if (!length(direction$tol) && !length(direction$tol.ver)) return(kept)
@@ -46,7 +46,8 @@ along_direction <- function(h, direction) {
   kept & abs(flat * up[[2]] + rise) >= tolerance_cosine(direction$tol.ver) * sqrt(rowSums(h[, 1:3, drop = FALSE]^2))
 }
 
-# The condition of along_direction() as a factor of a formula, 1 or 0, and its parameters.
+# The condition of along_direction() as a `factor` in a formula, which is 1 or 0, and `input`, the values of its
+# parameters.
 direction_formula <- function(direction) {
   flat <- "Extract(x - y, 0, 2)"
   factor <- NULL
@@ -64,8 +65,8 @@ direction_formula <- function(direction) {
        input = c(input, list(steep = tolerance_cosine(direction$tol.ver), up = unit_direction(direction$dip))))
 }
 
-# The class of a pair is the number of limits that its distance exceeds. Returns a row for each class that has pairs:
-# the number of pairs, the mean distance and the semivariance.
+# Computes the variogram in classes of distance. The class of a pair is the number of limits that its distance exceeds.
+# Returns a row for each class that has pairs: the number of pairs, the mean distance and the semivariance.
 variogram_classes <- function(u, values, breaks, direction, estimator, backend) {
   classes <- length(breaks) - 1
   d <- ncol(u)
@@ -85,7 +86,7 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   )
   all <- colSums(op(input))
   sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
-  # each pair was counted twice; a point with itself lies in the class that contains 0, if any
+  # each pair was counted twice; the pairs of a point with itself are in the class that contains 0, if one does
   zero_class <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
   if (zero_class >= 1 && zero_class <= classes) sums[1, zero_class] <- sums[1, zero_class] - nrow(u)
   mean <- sums[3, ] / sums[1, ]
@@ -96,7 +97,7 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   all[all$np > 0, ]
 }
 
-# All pairs up to the cutoff, computed point by point.
+# All pairs of points up to the cutoff, computed for one point at a time.
 variogram_cloud <- function(u, values, cutoff, direction, rows) {
   parts <- lapply(seq_len(nrow(u))[-1], function(i) {
     before <- seq_len(i - 1)

@@ -1,11 +1,11 @@
 #' A variogram model of gstat from a covariance
 #'
-#' Converts a fit or a covariance to a variogram model of gstat, for `gstat::krige()`, `gstat::variogramLine()` and
-#' other functions. [as_gp()] is the reverse conversion.
+#' Converts a fit or a covariance to a variogram model of gstat, which `gstat::krige()`, `gstat::variogramLine()` and
+#' other functions accept. [as_gp()] is the reverse conversion.
 #'
-#' @param object a fit of [gp()], or a covariance whose parameters have values: a sum of those [covariance_functions]
-#'   that exist in gstat. [microscale()] becomes `"Nug"` and [nugget()] `"Err"`, so that gstat's predictions are those
-#'   of `predict(interval = "confidence")`. [matern()] becomes `"Mat"`, [wave()] `"Hol"`.
+#' @param object a fit of [gp()], or a covariance whose parameters have values: a sum of [covariance_functions] that
+#'   exist in gstat. [microscale()] becomes `"Nug"` and [nugget()] becomes `"Err"`, so that gstat's predictions are
+#'   those of `predict(interval = "confidence")`. [matern()] becomes `"Mat"`, and [wave()] becomes `"Hol"`.
 #' @return A `variogramModel` of gstat. For an [lmc()], a list of the models of the variables and their pairs, with
 #'   gstat's names, such as `zinc`, `lead` and `zinc.lead`: the component `model` of an object of `gstat::gstat()`.
 #' @section Errors: class `kernops_input_error` for covariances that gstat does not have: products, `dims`, a range for
@@ -29,7 +29,7 @@ as_vgm <- function(object) {
 
 vgm_row <- function(model, range, kappa = 0.5) list(model = model, range = range, kappa = kappa)
 
-# The models of gstat by label, as functions of the parameters p.
+# For each label of a covariance, a function of its parameters p that returns the row of a gstat model.
 vgm_models <- list(
   exponential = function(p) vgm_row("Exp", p$range),
   squared_exponential = function(p) vgm_row("Gau", p$range * sqrt(2)),
@@ -74,13 +74,14 @@ vgm_leaf <- function(leaf, factor) {
   c(list(row), jump)
 }
 
-# Merges all nuggets of one kind into one row, which is omitted if its sill is 0 and `all` is FALSE.
+# Converts rows to a model of gstat. All nuggets of one kind are merged into one row, which is omitted if its sill is 0
+# and `all` is FALSE.
 rows_to_vgm <- function(rows, all = FALSE) {
   models <- vapply(rows, `[[`, "", "model")
   sills <- vapply(rows, `[[`, 0, "psill")
   white <- c("Nug", "Err")
   sizes <- vapply(white, function(name) sum(sills[models == name]), 0)
-  # omits rounding errors of nuggets that cancel
+  # a sum of nuggets that differs from 0 only by rounding errors is omitted
   kept <- if (all) white %in% models else abs(sizes) > 1e-12 * sum(abs(sills))
   jumps <- lapply(white[kept], function(name) c(vgm_row(name, 0), psill = sizes[[name]]))
   Reduce(function(model, row) do.call(gstat::vgm, c(row, if (!is.null(model)) list(add.to = model))),
