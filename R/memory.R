@@ -1,7 +1,7 @@
 # Shortage of memory in R code: R's error about memory has no class, and its text is in the language of the session.
 
-# Evaluates the body of a function that users call; see zzz.R. The handler exits from the code before stop_memory()
-# raises the error, so that the memory of the functions in between is free again. All other errors are passed on.
+# Evaluates the body of a function that users call; see zzz.R. The handler leaves `code` before stop_memory() raises the
+# error, so that the memory of the functions that `code` called is already free. All other errors are passed on.
 report_shortage <- function(code) {
   bytes <- NULL
   on.exit(if (!is.null(bytes)) stop_memory(bytes))

@@ -4,8 +4,8 @@
 #'
 #' @return A data frame with one row for each operation: `name`, `group`, `arguments` (`a`, `b`, `c` are vectors of
 #'   sizes `A`, `B`, `C`; `p` and `q` are integers), the `size` of the result (`same(A, B)` requires equal sizes, or
-#'   size 1, which is recycled; 0 means that the sizes do not match; for an abbreviation, its definition), its
-#'   `meaning`, and its `gradient` for each vector argument, where `g` is the incoming gradient.
+#'   size 1, which is recycled; 0 means that the sizes do not match; for an abbreviation, the definition of the
+#'   abbreviation), its `meaning`, and its `gradient` for each vector argument, where `g` is the incoming gradient.
 #' @seealso [keops_reductions()] for the reductions, [keops_kernel()] for operators, [lazy_op()] for the same operations
 #'   on symbolic matrices.
 #' @examples

@@ -28,8 +28,8 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  # the top level has no frame that ends, and the version of rlang in Debian 12 needs a frame at whose end it restores
-  # options
+  # at the top level no frame ends, and rlang::local_options() in the version of Debian 12 requires a frame at whose end
+  # it restores options
   top <- identical(.local_envir, globalenv())
   old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
@@ -39,22 +39,23 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
   invisible(old)
 }
 
-# The settings of a computation, which src/settings.cpp reads by name: `devices` (numbers of GPUs), `single` (float32
-# arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a function);
-# C++ has the defaults of settings that are absent. With `cpu = FALSE`, the computation uses only a GPU: options of the
-# CPU are not read, because reading them would take longer than a small call on a GPU.
+# The settings of a computation, which src/settings.cpp reads by name: `devices` (the indices of GPUs), `single`
+# (float32 arithmetic), `scheme` (of summation), `accumulate_double`, `stay` (the result stays on the GPU), `tile` (the
+# size of a block of values) and `progress` (a function). The C++ code has defaults for settings that are absent. With
+# `cpu = FALSE`, the computation uses only a GPU: options of the CPU are not read, because reading them would take
+# longer than a small call on a GPU.
 run_settings <- function(..., backend = "auto", cpu = TRUE) {
   list(backend = backend, threads = if (cpu) threads() else 1L, isa = if (cpu) isa() else "", ...)
 }
 
-# The settings for segments and axes, whose data are on at most one GPU.
-# `into` is a gpu_matrix that receives the result.
+# The settings for operations on segments and axes, whose data are on at most one GPU. `into` is a gpu_matrix that
+# receives the result.
 segment_settings <- function(backend, stay, ...) {
   run_settings(backend = backend, devices = first_device(), stay = !isFALSE(stay), into = attr(stay, "into"),
                tile = segment_tile(), ...)
 }
 
-# For each setting, a function that stops if the option or the environment variable is invalid.
+# A list with a function for each setting. The function stops if the option or the environment variable is invalid.
 setting_checks <- list(
   \() threads(), \() isa(), \() check_device(NULL), \() check_precision(precisions, precisions),
   \() check_backend(c("auto", "cpu", "cuda"))

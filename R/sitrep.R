@@ -37,7 +37,7 @@ wrong_options <- function() {
   unique(unlist(lapply(setting_checks, \(check) tryCatch({check(); NULL}, kernops_input_error = rlang::cnd_header))))
 }
 
-# One line for each device.
+# A line of text for each device.
 describe_devices <- function(devices) {
   gib <- \(bytes) round(bytes / 2^30)
   memory <- ifelse(is.na(devices$free_bytes), paste(gib(devices$total_bytes), "GiB"),

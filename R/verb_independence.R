@@ -6,26 +6,26 @@
 #'
 #' @param x,y the variables: n x d and n x e matrices or data frames of finite numbers, or vectors; row i of `x` was
 #'   observed with row i of `y`.
-#' @param permutations the number of random permutations of the observations of `y`; with 0 there is no p-value.
+#' @param permutations the number of random permutations of the observations of `y`; if it is 0, no p-value is computed.
 #' @param sd the standard deviations s of the kernels \eqn{\exp(-|u - v|^2 / (2 s^2))} of `x` and of `y`: two numbers,
-#'   or one number for both. Default: the median distance between points (or between 1,000 evenly spaced rows, if there
-#'   are more).
+#'   or one number for both. Default: the median distance between points (of 1,000 evenly spaced rows, if there are more
+#'   rows).
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
-#' @details
-#' Let A and B be the matrices of distances within x and within y, centred so that rows and columns have mean 0. The
-#' distance correlation is \deqn{R = \sqrt{\frac{\mathrm{mean}(A B)}{\sqrt{\mathrm{mean}(A^2)\, \mathrm{mean}(B^2)}}}}
-#' with means over all entries of elementwise products (Szekely, Rizzo and Bakirov 2007); it is between 0 and 1. The
-#' Hilbert-Schmidt independence criterion (HSIC) is mean(A B) with the centred kernel matrices A and B; the mean
-#' includes the diagonal, the pairs of a point with itself (Gretton et al. 2008).
+#' @details Let A be the matrix of distances between the rows of x, and B the matrix of distances between the rows of y,
+#' both centred so that rows and columns have mean 0. The distance correlation is \deqn{R = \sqrt{\frac{\mathrm{mean}(A
+#' B)}{\sqrt{\mathrm{mean}(A^2)\, \mathrm{mean}(B^2)}}}} with means over all entries of elementwise products (Szekely,
+#' Rizzo and Bakirov 2007); it is between 0 and 1. The Hilbert-Schmidt independence criterion (HSIC) is mean(A B) with
+#' the centred kernel matrices A and B. The mean includes the diagonal, that is, the pairs of a point with itself
+#' (Gretton et al. 2008).
 #'
 #' If x and y have one column each, the time of a distance correlation is proportional to n log n (Huo and Szekely
-#' 2016), otherwise to n^2; a test takes this time for each permutation. On the CPU, tests of at most 5,000 observations
-#' in several columns store the matrix B, with 8 n^2 bytes. Otherwise no matrix of all pairs is stored, and one pass
-#' over the pairs computes the statistics of up to 64 permutations.
+#' 2016); in all other cases it is proportional to n^2. A test takes this time for each permutation. On the CPU, tests
+#' of at most 5,000 observations in several columns store the matrix B, with 8 n^2 bytes. In all other cases no matrix
+#' of all pairs is stored, and one pass over the pairs computes the statistics of up to 64 permutations.
 #'
-#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of B permutations have a statistic at least as large as that of the
-#' data. Random numbers come from R's generator: see [set.seed()].
+#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of the B permutations have a statistic at least as large as the
+#' statistic of the data. Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return A list of class `htest`:
 #'   * `statistic`, the distance correlation, or the HSIC;
@@ -85,8 +85,8 @@ hsic_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "
   test
 }
 
-# Both samples, shifted so that the first point is 0 and scaled to a largest coordinate of about 1; and `orders`, which
-# has the order of the rows of y in a column, for the data and for each permutation.
+# A list of `x` and `y`, shifted so that the first point is 0 and scaled so that the largest coordinate is about 1; and
+# `orders`, a matrix with a column for the data and for each permutation: the order of the rows of y.
 observed_together <- function(x, y, permutations, call = caller_env()) {
   x <- unname(verb_points(x, "x", call = call))
   y <- unname(verb_points(y, "y", call = call))
@@ -104,8 +104,8 @@ observed_together <- function(x, y, permutations, call = caller_env()) {
   list(x = x / units[[1]], y = y / units[[2]], units = units, orders = orders)
 }
 
-# For points on lines, with centred distance matrices A and B: `products`, mean(A B) for each order of y, and `squares`,
-# mean(A^2) and mean(B^2), from sums over the sorted points.
+# For x and y with one column each: `products`, mean(A B) for each order of y, and `squares`, mean(A^2) and mean(B^2),
+# where A and B are the centred distance matrices. The means are computed from sums over the sorted points.
 line_means <- function(pair) {
   n <- nrow(pair$x)
   by_x <- order(pair$x)
@@ -132,9 +132,10 @@ line_row_means <- function(u) {
   means
 }
 
-# The same means as line_means(), for points and a function `outer` of squared distances, by passes over all pairs:
-# first for row means, then for centred entries, then for products of centred entries with entries of permuted points,
-# which need no centring. `factors` scale the squared distances of both samples.
+# The means of line_means() for points with any number of coordinates and matrices whose entries are the function
+# `outer` of squared distances. Three passes over all pairs compute row means, then sums over centred entries, then
+# products of centred entries of A with entries of B for permuted points, which need no centring. `factors` multiply the
+# squared distances within x and within y.
 centred_means <- function(pair, outer, factors, backend) {
   n <- nrow(pair$x)
   run <- function(formula, sizes, input) {
@@ -164,8 +165,8 @@ centred_means <- function(pair, outer, factors, backend) {
   list(products = c(mean(all[, 1]) / n, products), squares = colMeans(all[, 2:3]) / n)
 }
 
-# The means mean(A B) for each permutation, from the stored matrix B and from blocks of columns of A, whose entries have
-# the formula `a`. `b` is the formula of an entry of B as a function of x and p.
+# mean(A B) for each permutation, from the stored matrix B and from blocks of columns of A. `a` is the formula of an
+# entry of A, and `b` is the formula of an entry of B, in the variables x and p.
 stored_means <- function(pair, a, b, shifted, factors) {
   if (ncol(pair$orders) < 2) return(NULL)
   n <- nrow(pair$x)
@@ -185,8 +186,8 @@ stored_means <- function(pair, a, b, shifted, factors) {
 }
 most_stored <- 5000 # the maximum number of observations for which B is stored
 
-# The means mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector,
-# for which each coordinate of y has 64 columns.
+# mean(A B) for each permutation, without a stored matrix. One pass over the pairs computes the products for 64
+# permutations, as the elements of a vector; each coordinate of y then has 64 columns, one for each permutation.
 permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   further <- seq_len(ncol(pair$orders))[-1]
   d <- seq_len(ncol(pair$y))
@@ -204,8 +205,8 @@ permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   }), use.names = FALSE)
 }
 
-# The htest for a statistic: `values` are the statistic of the data, followed by the statistics of permutations, if
-# there are any.
+# An object of class htest for a statistic. `values` are the statistic of the data, followed by the statistics of
+# permutations, if there are any.
 permuted_test <- function(values, statistic, method, name) {
   test <- permutation_test(values, stats::setNames(NA, statistic), method, name)
   if (length(values) == 1) test[c("p.value", "permuted", "parameter")] <- NULL

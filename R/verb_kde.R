@@ -1,28 +1,29 @@
 #' Kernel density estimates
 #'
 #' Estimates a density from points of any number of coordinates with a Gaussian kernel, at given points or on a grid.
-#' The sums over the points are exact, or accurate to a tolerance in a time proportional to the number of points. Points
-#' are not binned.
+#' The sums over the points are exact or, with `tol`, accurate to a tolerance; the latter take a time proportional to
+#' the number of points. Points are not binned.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
-#' @param at the m points at which the density is estimated: m x d. Default without `grid`: the points of `x`.
-#' @param bandwidth the covariance matrix H of the kernel, d x d and positive definite; or one or d standard deviations
-#'   of the kernel; or the name of a selector, which chooses H as a multiple of the covariance matrix S of the points:
-#'   * `"silverman"`: \eqn{(4 / (n (d + 2)))^{2 / (d + 4)} S}, which is best for normal data;
+#' @param at the m points at which the density is estimated: m x d. Default, if there is no `grid`: the points of `x`.
+#' @param bandwidth the covariance matrix H of the kernel, d x d and positive definite; or the standard deviations of
+#'   the kernel, one number or d numbers; or the name of a selector, which chooses H as a multiple of the covariance
+#'   matrix S of the points:
+#'   * `"silverman"`: \eqn{(4 / (n (d + 2)))^{2 / (d + 4)} S}, which is optimal for normal data;
 #'   * `"scott"`: \eqn{n^{-2 / (d + 4)} S};
 #'   * `"cv"`: the factor that minimises the cross-validated integrated squared error (Rudemo 1982, Bowman 1984),
-#'     between 1/400 and 4 times that of `"silverman"`. This takes the time of about 20 evaluations of the density at
-#'     the points of `x`.
+#'     between 1/400 and 4 times the factor of `"silverman"`. The search takes the time of about 20 evaluations of the
+#'     density at the points of `x`.
 #' @param weights a non-negative weight for each point; default: equal weights. In the selectors, n is
 #'   \eqn{(\sum w)^2 / \sum w^2} and S is weighted.
-#' @param grid the number of grid points along each coordinate: one number or d. The grid spans the points and 4
-#'   standard deviations of the kernel beyond them.
+#' @param grid the number of grid points along each coordinate: one number or d numbers. The grid extends 4 standard
+#'   deviations of the kernel beyond the points.
 #' @param log if `TRUE`, logarithms of densities, which do not underflow far from all points.
 #' @param gradient if `TRUE`, the result includes the gradients of the densities, or of their logarithms.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #' @param precision `"float64"` or `"float32"` arithmetic.
-#' @param tol `NULL` for exact sums, or the largest error relative to the largest density, as in [kernel_sum()]: for
-#'   densities of many points in up to three coordinates, without `log` and `gradient`.
+#' @param tol `NULL` for exact sums, or the largest error relative to the largest density, as in [kernel_sum()]. `tol`
+#'   is useful for many points; it requires at most three coordinates and excludes `log` and `gradient`.
 #'
 #' @return A list of class `kernops_kde`:
 #'   * `at`, m x d, the points of the estimates; on a grid the first coordinate varies fastest;
@@ -33,8 +34,8 @@
 #'   * `error`, with `tol`, the measured error of the densities relative to the largest density.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, a selector for points
-#'   that lie in a plane of lower dimension, or a bandwidth that is not positive definite; `kernops_dim_error` if `at`
-#'   has another number of coordinates than `x`; with `tol` also those of [kernel_sum()].
+#'   that lie in a plane of lower dimension, or a bandwidth that is not positive definite; `kernops_dim_error` if the
+#'   number of coordinates of `at` differs from that of `x`; with `tol`, also the errors of [kernel_sum()].
 #'
 #' @references
 #' Bowman, A. W. (1984) An alternative method of cross-validation for the smoothing of density estimates. *Biometrika*

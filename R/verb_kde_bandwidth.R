@@ -1,4 +1,4 @@
-# Bandwidths of kde(): the covariance matrix of the kernel.
+# The bandwidth of kde(), that is, the covariance matrix of the kernel.
 
 kernel_covariance <- function(bandwidth, x, weights, run, call = caller_env()) {
   d <- ncol(x)
@@ -36,7 +36,7 @@ is_positive_definite <- function(h) {
   min(eigenvalues) > 1e-14 * max(eigenvalues)
 }
 
-# The covariance of the points, multiplied by a factor.
+# The covariance matrix of the points, multiplied by the factor of a selector.
 selected_covariance <- function(selector, x, weights, run, call) {
   d <- ncol(x)
   moments <- if (nrow(x) > 1 && sum(weights > 0) > 1) stats::cov.wt(x, weights)$cov

@@ -6,7 +6,7 @@
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param y the responses: n finite numbers, or an n x p matrix.
 #' @param width the width w of the kernel, or several widths from which cross-validation selects one. Default: the
-#'   median distance between points (or between 1,000 evenly spaced rows, if there are more).
+#'   median distance between points (of 1,000 evenly spaced rows, if there are more rows).
 #' @param lambda the penalty, a positive number that is added to the diagonal of the kernel matrix, or several numbers
 #'   from which cross-validation selects one.
 #' @param kernel the kernel of two points at distance t: `"gaussian"`, \eqn{\exp(-t^2 / (2 w^2))}; `"exponential"`,
@@ -33,8 +33,8 @@
 #'   * `x`, the points.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or a `lambda` of 0;
-#'   `kernops_dim_error` if `y` does not have a response for each point, or for new points with another number of
-#'   coordinates. A warning of class `kernops_not_converged` if the linear system was not solved to `tol`.
+#'   `kernops_dim_error` if `y` does not have a response for each point, or if the number of coordinates of new points
+#'   differs from that of `x`. A warning of class `kernops_not_converged` if the linear system was not solved to `tol`.
 #'
 #' @references
 #' Saunders, C., Gammerman, A. and Vovk, V. (1998) Ridge regression learning algorithm in dual variables. *Proceedings
@@ -92,7 +92,7 @@ ridge_folds <- function(folds, n, call = caller_env()) {
   folds
 }
 
-# The root mean squared error of each row of `choices`.
+# The root mean squared error of cross-validation for each row of `choices`, a width and a penalty.
 ridge_errors <- function(problem, choices, folds) {
   choices$rmse <- vapply(seq_len(nrow(choices)), function(one) {
     squares <- lapply(unique(folds), function(fold) {
@@ -106,7 +106,7 @@ ridge_errors <- function(problem, choices, folds) {
   choices
 }
 
-# The coefficients of a fit to some of the rows.
+# The coefficients of a fit to the points in `rows`.
 fit_ridge <- function(problem, rows, width, lambda) {
   x <- problem$x[rows, , drop = FALSE]
   y <- problem$y[rows, , drop = FALSE]

@@ -1,19 +1,19 @@
 #' Sums of a kernel over all pairs, exact or to a tolerance
 #'
-#' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, which depends on the difference x - y only.
+#' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, which depends only on the difference x - y.
 #' Without `tol`, the sums are exact and require m n evaluations of the kernel. With `tol`, for up to three coordinates,
 #' the sums are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and the error is
 #' measured.
 #'
-#' @details
-#' The kernel becomes a Fourier series on a torus that contains all differences of points. Values of `y` are spread to a
-#' grid, multiplied by the coefficients of the series, and interpolated at `x`. A kernel that is not smooth at 0, such
-#' as [exponential()], is divided into a smooth part and a part of short range, whose sums over pairs of near points are
-#' exact. Fewer modes make the sums of the smooth part faster, and more modes those of the part of short range; the
-#' numbers of near points are counted to find the fastest division. If the sums over all pairs are faster than any
-#' division, all pairs are summed instead.
+#' @details The kernel is expanded into a Fourier series on a torus that contains all differences of points. The values
+#' `b` at the points of `y` are spread to a grid, multiplied by the coefficients of the series in the frequency domain,
+#' and interpolated at `x`. A kernel that is not smooth at 0, such as [exponential()], is divided into a smooth part and
+#' a part of short range; the sums of the latter over pairs of near points are exact. With fewer modes of the series,
+#' the sums of the smooth part are faster; with more modes, the sums of the part of short range are faster. The pairs of
+#' near points are counted to find the fastest division. If the sums over all pairs are faster than any division, all
+#' pairs are summed instead.
 #'
-#' The error is the largest difference from exact sums at 1,000 points of `x` (all of them if there are fewer), divided
+#' The error is the largest difference from exact sums at 1,000 points of `x` (all points if there are fewer), divided
 #' by the largest of these exact sums. As long as the error exceeds `tol`, the sums are computed again with more modes.
 #'
 #' @param kernel a covariance with given parameters and without a nugget, such as `squared_exponential(1, 0.3)`; or a
@@ -29,10 +29,10 @@
 #'   `error`, the measured error, and `modes`, the number of modes of the Fourier series along each coordinate (0 if all
 #'   pairs were summed instead).
 #'
-#' @section Errors: class `kernops_input_error` for invalid arguments, such as a kernel that does not depend on the
-#'   difference only or has unknown parameters, or `tol` for more than three coordinates; `kernops_dim_error` for shapes
-#'   that do not match; `kernops_tolerance_error` if the tolerance cannot be reached, for example because `b` has both
-#'   signs and the sums are small compared with their terms.
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as a kernel that does not depend only on the
+#'   difference or has unknown parameters, or `tol` for more than three coordinates; `kernops_dim_error` for shapes that
+#'   do not match; `kernops_tolerance_error` if the tolerance cannot be reached, for example because `b` has both signs
+#'   and the sums are small compared with their terms.
 #'
 #' @references
 #' Barnett, A. H., Magland, J. and af Klinteberg, L. (2019) A parallel nonuniform fast Fourier transform library based
@@ -89,8 +89,8 @@ check_tolerance <- function(tol, d, call = caller_env()) {
   }
 }
 
-# The kernel k(x, y) as the formula of an operator, with the values of its parameters. The method for covariances is in
-# cov_operators.R.
+# Converts the kernel k(x, y) to a formula for an operator, with the values of its parameters. The method for
+# covariances is in cov_operators.R.
 pair_kernel <- function(kernel, d, backend, call = caller_env()) UseMethod("pair_kernel")
 
 pair_kernel.default <- function(kernel, d, backend, call = caller_env()) {
@@ -98,7 +98,7 @@ pair_kernel.default <- function(kernel, d, backend, call = caller_env()) {
   list(text = kernel, declared = character(), input = list(), d = d, backend = backend)
 }
 
-# The sums over j of the kernel times b, by direct summation.
+# The sums over j of k(x_i, y_j) b_j, by direct summation.
 exact_sums <- function(kernel, x, y, b, ranges = NULL) {
   declared <- c(kernel$declared, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), kernel$d), sprintf("b = Vj(%d)", ncol(b)))
   operator <- verb_operator(code_text("Sum_Reduction((", kernel$text, ") * b, 1)"), declared, kernel$backend)

@@ -1,7 +1,10 @@
-# Sums of a stationary kernel to a tolerance: a Fourier series on a torus, by non-uniform fast Fourier transforms.
+# Sums of a stationary kernel to a tolerance, from a Fourier series of the kernel on a torus, by non-uniform fast
+# Fourier transforms.
 #
-# The error of the series, of the window and of the negligible kernel beyond the torus are each `precision` relative to
-# the kernel's largest value. The error of the sums is measured; while it exceeds the tolerance, `precision` decreases.
+# Three errors are each about `precision` relative to the largest value of the kernel: the error of the truncated
+# series, the error of the window that spreads points to the grid, and the values of the kernel that are neglected. The
+# error of the sums is measured. As long as it exceeds the tolerance, the sums are computed again with a smaller
+# `precision`.
 
 sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
   rows <- spaced_rows(nrow(x), 1000)
@@ -26,8 +29,8 @@ sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
     i = "Without {.arg tol} the sums are exact."), call = call)
 }
 
-# The box of all differences of points: its smallest coordinates and its spans. Coordinates without a span have no
-# modes.
+# The box that contains all points: its smallest coordinates `low` and its extents `span`. A coordinate that is constant
+# has no modes of the series.
 difference_space <- function(x, y) {
   ranges <- rbind(column_ranges(x), column_ranges(y))
   low <- apply(ranges, 2, min)
@@ -35,9 +38,9 @@ difference_space <- function(x, y) {
   list(low = low, span = span, wide = span > 0)
 }
 
-# The Fourier series of a kernel: the series of the whole kernel, with as few modes as a smooth kernel requires; or, if
-# this series has too many modes or takes too long, the series of the smooth part of the kernel. NULL if sums over all
-# pairs are faster.
+# The fastest Fourier series for a kernel. If the kernel is smooth, this is the series of the whole kernel with as few
+# modes as necessary. If this series has too many modes or takes too long, it is the series of the smooth part of the
+# kernel. NULL if sums over all pairs are faster.
 fastest_series <- function(kernel, space, x, y, precision) {
   torus <- kernel_torus(kernel, space, precision)
   most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
@@ -46,8 +49,7 @@ fastest_series <- function(kernel, space, x, y, precision) {
   if (is.null(way) || way$seconds > most_seconds) NULL else way
 }
 
-# The series of a smooth kernel, whose last coefficients fall faster than any power of their number; NULL for other
-# kernels.
+# The series of a smooth kernel, whose coefficients fall faster than any power of their index; NULL for other kernels.
 smooth_series <- function(kernel, torus, precision, most_seconds) {
   tail <- Inf
   for (fineness in 2^seq(0.5, 12, by = 0.5)) {
@@ -56,24 +58,25 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
     if (cells > most_grid_cells || seconds_of_cells * cells > most_seconds) return(NULL)
     way <- fourier_series(kernel, torus, modes, precision)
     if (way$tail <= precision) return(way)
-    if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # a power below the fourth
+    if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # falls too slowly
     tail <- way$tail
   }
 }
 
 # The maximum number of pairs that are summed directly if a series fails.
 most_exact_pairs <- 1e11
-# The maximum number of cells of the grid, an array of complex numbers that R's fft() copies.
+# The maximum number of cells of the grid, which is an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
-# Approximate seconds of one core for a pair, for a pair of near points and for a cell, which are used to choose the
-# method.
+# The approximate time in seconds that one core needs for a pair of points in a sum over all pairs, for a pair of near
+# points, and for a cell of the grid. The choice of the method depends on these times.
 seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8
 seconds_of_cells <- 6e-7
 
 # The periods of the torus. They are chosen so that each difference of points plus or minus a period either has a
-# negligible kernel or is larger than all differences. There, from the span to twice the span, the kernel is multiplied
-# by a function that falls smoothly to 0. `unit` is a length over which the kernel changes.
+# negligible kernel or is larger than all differences. From the span to twice the span, where no differences of points
+# are, the kernel is multiplied by a function that falls smoothly to 0. `unit` is a length over which the kernel changes
+# noticeably.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)
   span <- space$span[wide]
@@ -89,11 +92,11 @@ kernel_torus <- function(kernel, space, precision) {
   open <- reach >= span # the kernel is not negligible at the largest differences
   list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
        period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
-       least = ifelse(open, 4 * near_radius(precision), 16)) # modes: the fall beyond the span takes near_radius() cells
+       least = ifelse(open, 4 * near_radius(precision), 16)) # the fall needs near_radius() cells
 }
 
-# Points of a box in each direction and at each scale: a sequence of low discrepancy, shrunk by powers of 2, and points
-# on the axes.
+# Points of the box [-1, 1]^d in all directions and at all scales: a sequence of low discrepancy, multiplied by powers
+# of 1/2, and points on the axes.
 sample_box <- function(d) {
   n <- 4096
   sequence <- outer(seq_len(n), sqrt(c(2, 3, 5))[seq_len(d)]) %% 1 * 2 - 1
@@ -103,13 +106,13 @@ sample_box <- function(d) {
   do.call(rbind, c(list(inner), axes))
 }
 
-# An even number of modes along each coordinate, `fineness` of them for each unit.
+# The number of modes along each coordinate, which is even: about `fineness` modes for each `unit` of the period.
 torus_modes <- function(torus, fineness) {
   2 * stats::nextn(as.integer(pmin(pmax(ceiling(fineness * torus$period / torus$unit), torus$least) / 2, 2^20)))
 }
 
-# The coefficients of the Fourier series of the kernel, from its values on a grid of as many points as modes, and the
-# sum of the last coefficients relative to the kernel's largest value.
+# The coefficients of the Fourier series of the kernel, from its values on a grid with as many points as modes; and
+# `tail`, the sum of the coefficients of the highest modes relative to the largest value of the kernel.
 fourier_series <- function(kernel, torus, modes, precision) {
   number <- lapply(modes, \(n) seq_len(n) - 1 - ifelse(seq_len(n) > n / 2, n, 0))
   axes <- Map(\(k, n, period) k / n * period, number, modes, torus$period)
@@ -129,7 +132,8 @@ fourier_series <- function(kernel, torus, modes, precision) {
 # A smooth step: a scaled normal distribution function, which decreases from 1 at t = 0 to 0 at t = 1 up to `precision`.
 smooth_step <- function(t, precision) stats::pnorm((1 - 2 * t) * stats::qnorm(precision, lower.tail = FALSE))
 
-# Sums of a Fourier series: values on the grid, multiplied by the coefficients, at the points of x.
+# The sums by a Fourier series: spreads b from the points y to the grid, multiplies by the coefficients, and
+# interpolates at the points x.
 series_sums <- function(plan, x, y, b) {
   torus <- plan$torus
   cells <- as.integer(2 * plan$modes)
@@ -147,7 +151,8 @@ series_sums <- function(plan, x, y, b) {
   do.call(cbind, sums)
 }
 
-# The coefficients among the frequencies of the grid, divided by the transforms of both windows.
+# An array over the frequencies of the grid: the coefficients of the series, divided by the transforms of the windows of
+# spreading and of interpolation. Frequencies without a mode are 0.
 grid_factor <- function(plan, cells, window) {
   places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), plan$modes, cells)  # without the last one
   inner <- lapply(plan$modes, \(n) c(seq_len(n / 2), n - (n / 2 - 1):1 + 1))

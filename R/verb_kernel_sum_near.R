@@ -1,13 +1,15 @@
-# Divides a kernel that is not smooth at 0 into two parts. The smooth part is 0 at distance 0, and equals the kernel
-# beyond a distance of `radius` cells of the grid of modes. The rest is summed over pairs of near points.
+# Divides a kernel that is not smooth at 0 into two parts. The smooth part is 0 at distance 0, and equals the kernel at
+# distances above a radius of near_radius() cells of the grid of modes. The difference between the kernel and its smooth
+# part is summed over pairs of near points.
 
-# The radius in cells: the Fourier transform of a smooth step over this radius is below `precision` beyond the modes.
+# The radius in cells. With this radius, the Fourier transform of smooth_step() is below `precision` at frequencies
+# above those of the modes.
 near_radius <- function(precision) {
   2 * sqrt(2 * log(1 / precision)) / pi * stats::qnorm(precision, lower.tail = FALSE)
 }
 
-# The series of the smooth part. Its number of modes minimises the time of the sums over modes and near pairs. NULL if
-# these sums would take more than `most_seconds`.
+# The series of the smooth part. The number of modes minimises the total time of the sums over modes and of the sums
+# over near pairs. NULL if the total time exceeds `most_seconds`.
 series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
   best <- list(seconds = most_seconds)
   for (fineness in 2^seq(-2, 12)) {
@@ -23,7 +25,8 @@ series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
   utils::modifyList(fourier_series(smooth, torus, best$modes, precision), best)
 }
 
-# The weight of the short-range part for a pair of points: smooth_step() of the distance in units of the radius.
+# The formula of the weight of the short-range part for a pair of points: smooth_step() of the distance divided by the
+# radius.
 short_range <- "(0.5 * Erfc(steep * (2 * Norm2((x - y) * scale) - 1)))"
 
 # The kernel multiplied by `weight`, a formula with the variables `scale` and `steep`.
@@ -41,8 +44,8 @@ near_sums <- function(kernel, near, x, y, b) {
   sums[order(near$rows_x), , drop = FALSE]
 }
 
-# The pairs of points in equal or adjacent cells whose size is the radius: the sorted rows of x and y, the ranges of
-# rows that form pairs, and the number of pairs.
+# Near pairs are pairs of points in the same cell or in adjacent cells, for cells whose size is the radius. Returns the
+# sorted rows of x and y, the ranges of rows that form pairs, and the number of pairs.
 near_pairs <- function(torus, modes, x, y, precision) {
   radius <- near_radius(precision) * torus$period / modes
   of_x <- sorted_cells(x, torus, radius)
@@ -53,9 +56,9 @@ near_pairs <- function(torus, modes, x, y, precision) {
        pairs = by_x$pairs, ranges = new_ranges(c(by_x$ranges, by_y$ranges)))
 }
 
-# The rows of points in the order of their cells, the numbers of the cells, and the points in each cell. Cells that
-# differ by one in the last coordinate have numbers that differ by one; `strides` are the differences for the other
-# coordinates. The grid has an empty cell on each side of the box.
+# The rows of points in the order of their cells, and for each cell with points its number and the count of its points.
+# The numbers of two cells that are adjacent along the last coordinate differ by one; `strides` has the differences for
+# the other coordinates. The grid of cells has an empty cell on each side of the box.
 sorted_cells <- function(points, torus, radius) {
   count <- ceiling(torus$span / radius) + 3
   cell <- lapply(seq_along(torus$wide), \(k) floor((points[, torus$wide[k]] - torus$low[k]) / radius[k]) + 1)
@@ -66,7 +69,8 @@ sorted_cells <- function(points, torus, radius) {
        strides = rev(cumprod(rev(count[-1]))))
 }
 
-# For each cell of `from`, the ranges of points of `to` in this cell and in adjacent cells: three arrays of ranges.
+# For each cell of `from`, the ranges of points of `to` in this cell and in adjacent cells, in the form of the argument
+# `ranges` of an operator, which is a list of three arrays.
 adjacent_ranges <- function(from, to) {
   steps <- as.matrix(expand.grid(rep(list(-1:1), length(from$strides))))
   steps <- if (length(from$strides)) sort(drop(steps %*% from$strides)) else 0

@@ -13,7 +13,8 @@ spreading_window <- function(precision) {
        })
 }
 
-# Polynomials in s, which runs from -1 to 1 in each cell, that interpolate the values at Chebyshev nodes.
+# Polynomials that interpolate value() at Chebyshev nodes, with a polynomial for each cell. The variable s of a
+# polynomial runs from -1 to 1 in the cell.
 polynomial_pieces <- function(value, width, degree) {
   nodes <- cos(pi * (seq_len(degree + 1) - 0.5) / (degree + 1))
   z <- 2 * outer((nodes + 1) / 2, seq_len(width) - 1, `+`) / width - 1

@@ -20,8 +20,8 @@ kernel_product <- function(kernel, d, columns, backend) {
   verb_operator(sprintf("Sum_Reduction(%s * b, 1)", named_kernel(kernel, 1)$formula), declared, backend)
 }
 
-# Checks the width: one positive number, or several numbers if the function can select one of them. The default is the
-# median distance of the points.
+# Checks the width, which must be one positive number, or several numbers if the calling function selects one of these.
+# The default is the median distance of the points.
 kernel_widths <- function(width, x, several = FALSE, call = caller_env()) {
   if (is.null(width)) return(median_distance(x, "width", call))
   fits <- is_plain_numeric(width) && length(width) > 0 && (several || length(width) == 1) && all(is.finite(width)) &&
@@ -32,7 +32,7 @@ kernel_widths <- function(width, x, several = FALSE, call = caller_env()) {
 }
 
 # The k largest eigenvalues of a symmetric n x n matrix and their eigenvectors, computed from products with the matrix.
-# The largest entry of a vector is positive.
+# The sign of each eigenvector is chosen so that its largest entry is positive.
 largest_eigenpairs <- function(product, n, k) {
   pairs <- if (n <= max(200, k + 2)) {
     eigen((product(diag(n)) + t(product(diag(n)))) / 2, symmetric = TRUE)

@@ -16,12 +16,11 @@
 #'   Sculley 2010): faster for millions of points, and less accurate. All points are assigned at the end.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
-#' @details
-#' An iteration assigns each point to its nearest centre (to the first one, if several are equally near), and moves each
-#' centre to the weighted mean of its points. Iterations end when no assignment changes. A centre that loses all its
-#' points moves to the point with the largest weighted squared distance to its own centre, among the points that are not
-#' alone in their cluster, so that no cluster is empty. The algorithm finds a local minimum of the weighted sum of
-#' squares: use several starts.
+#' @details An iteration assigns each point to its nearest centre (to the first of several equally near centres), and
+#' moves each centre to the weighted mean of its points. Iterations end when no assignment changes. So that no cluster
+#' is empty, a centre that loses all its points moves to another point: to the point with the largest weighted squared
+#' distance from its centre, among the points that are not alone in their cluster. The algorithm finds a local minimum
+#' of the weighted sum of squares: use several starts.
 #'
 #' Random numbers come from R's generator: see [set.seed()].
 #'
@@ -30,8 +29,8 @@
 #'   With weights, sums of squares are weighted sums. Methods such as `fitted()` and `print()` apply.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, or more clusters than
-#'   distinct points of positive weight; `kernops_dim_error` for centres with another number of coordinates. A warning
-#'   of class `kernops_not_converged` if `iter.max` is reached.
+#'   distinct points of positive weight; `kernops_dim_error` if the number of coordinates of `centers` differs from that
+#'   of `x`. A warning of class `kernops_not_converged` if `iter.max` is reached.
 #'
 #' @references
 #' Arthur, D. and Vassilvitskii, S. (2007) k-means++: the advantages of careful seeding. *Proceedings of the 18th Annual
@@ -72,7 +71,7 @@ kmeans_large <- function(x, centers, iter.max = 100, nstart = 1, weights = NULL,
   fit
 }
 
-# A function that returns the number of the nearest centre for each point, or for the points in `rows`.
+# Returns a function that computes the index of the nearest centre for each point, or for the points in `rows`.
 nearest_centre <- function(x, backend) {
   op <- verb_operator("ArgMin_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), ncol(x)), backend)
   resident <- resident_points(op, x)
@@ -107,8 +106,8 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
 # The elements of `rows` whose points differ from the points of all earlier elements.
 distinct_points <- function(x, rows) rows[first_rows(x[rows, , drop = FALSE]) == seq_along(rows)]
 
-# The seeding of k-means++. The centres are distinct points, because points that coincide with a centre have probability
-# 0.
+# Chooses initial centres by k-means++. The centres are distinct points, because points that coincide with a centre have
+# probability 0.
 seed_by_distance <- function(x, count, weights) {
   draw <- function(mass) {
     ends <- cumsum(mass)

@@ -17,7 +17,8 @@ run_lloyd <- function(problem, centres) {
   kmeans_result(problem, label, count, iterations, if (converged || batches) 0L else 2L)
 }
 
-# Assigns to each empty cluster the point that adds most to the sum of squares and is not alone in its cluster.
+# Assigns a point to each empty cluster: the point with the largest contribution to the sum of squares, among the points
+# that are not alone in their cluster.
 fill_empty <- function(problem, label, centres) {
   size <- tabulate(label, nrow(centres))
   if (all(size > 0)) return(label)
@@ -44,8 +45,9 @@ cluster_means <- function(problem, label, count) {
   sums[, -ncol(sums), drop = FALSE] / sums[, ncol(sums)]
 }
 
-# The mini-batch algorithm: a centre moves towards the mean of its new points by a fraction, the number of its new
-# points divided by the number of all points that were assigned to it so far.
+# The mini-batch algorithm. In each iteration, a centre moves towards the mean of the new points that are assigned to
+# it. It moves by the fraction a / b of the distance, where a is the number of the new points and b is the number of all
+# points that were assigned to the centre so far.
 move_by_batches <- function(problem, centres) {
   n <- nrow(problem$x)
   met <- numeric(nrow(centres))
@@ -62,7 +64,7 @@ move_by_batches <- function(problem, centres) {
   centres
 }
 
-# The result, with the elements that stats::kmeans() returns.
+# The result of kmeans_large(), which has the elements of a result of stats::kmeans().
 kmeans_result <- function(problem, label, count, iterations, ifault) {
   weights <- problem$weights %||% rep(1, nrow(problem$x))
   centres <- cluster_means(problem, label, count)

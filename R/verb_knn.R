@@ -12,17 +12,16 @@
 #'   the faster method for this number of points and coordinates.
 #' @param backend the backend of `"panels"`, and of `"tree"` for large searches: `"auto"`, `"cpu"` or `"cuda"`.
 #'
-#' @details
-#' The time of a kd-tree is proportional to n log n for few coordinates, but longer than that of all pairs for many
-#' coordinates. `"auto"` uses the tree for up to 5 coordinates, and up to 10 if there are enough points: bench/verbs.R
-#' has the measurements. The methods give the same neighbours, except that rounding may change the order of neighbours
-#' whose distances differ by a few units in the last place.
+#' @details The time of a search by a kd-tree is proportional to n log n for few coordinates. For many coordinates, it
+#' is longer than the time of all pairs. `"auto"` uses the tree for up to 5 coordinates, and for up to 10 coordinates if
+#' there are enough points; bench/verbs.R has the measurements. The methods give the same neighbours, except that
+#' rounding may change the order of neighbours whose distances differ by a few units in the last place.
 #'
-#' @return `knn()`: a list of class `kernops_knn` with two m x k matrices: `index`, the numbers of the rows of `x`,
-#'   where the nearest point comes first and, at equal distances, the smaller number comes first; and `distance`.
+#' @return `knn()`: a list of class `kernops_knn` with two m x k matrices: `index`, the row numbers of the neighbours in
+#'   `x`, sorted by distance and, at equal distances, by row number; and `distance`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or a `k` that is larger
-#'   than the number of points; `kernops_dim_error` if `y` has another number of coordinates than `x`;
+#'   than the number of points; `kernops_dim_error` if the number of coordinates of `y` differs from that of `x`;
 #'   `kernops_memory_error` if the result is too large.
 #'
 #' @references
@@ -71,8 +70,8 @@ tree_neighbours <- function(x, y, k, backend) {
   points_knn(search_tree(x), y, k, neighbour_settings(threads(), backend))
 }
 
-# Searches all pairs. If there is no `y`, each point must be removed from its own list of neighbours. A point with more
-# than k duplicates may be absent from its list, so the last neighbour is removed instead.
+# Searches neighbours among all pairs. If there is no `y`, each point is removed from the list of its neighbours. A
+# point with more than k duplicates may be missing from its list; in this case, the last neighbour is removed.
 panel_neighbours <- function(x, y, k, backend) {
   size <- max(column_sizes(x), if (!is.null(y)) column_sizes(y))
   if (size > 0 && abs(log2(size)) > 300) { # squares would be 0 or infinite
@@ -97,8 +96,8 @@ panel_neighbours <- function(x, y, k, backend) {
   list(index = index, distance = sqrt(square))
 }
 
-# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster if there are more than
-# a few queries and if the number of points exceeds a limit that depends on d. The limits were measured with normally
+# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster if there are at least
+# 100 queries and if the number of points exceeds a limit that depends on d. The limits were measured with normally
 # distributed points; trees are faster for points near a line or a surface.
 faster_search <- function(n, d, m) {
   least <- c(0, 0, 0, 0, 0, 2e4, 5e4, 1e5, 4e5, 2e6)
@@ -112,11 +111,11 @@ check_radius <- function(radius, name, call = caller_env()) {
 
 #' @rdname knn
 #' @param near a result of `knn()` without `y`.
-#' @param mutual if `TRUE`, an edge joins two points only if each is a neighbour of the other; if `FALSE`, an edge goes
-#'   from each point to its neighbours.
-#' @param weights of the edges: `"one"` or `"distance"`.
+#' @param mutual if `TRUE`, an edge joins two points only if each of the two is a neighbour of the other; if `FALSE`, an
+#'   edge goes from each point to each of its neighbours.
+#' @param weights the weights of the edges: `"one"` or `"distance"`.
 #' @return `knn_graph()`: an n x n sparse matrix of class `dgCMatrix` of the package Matrix. Entry (i, j) is the weight
-#'   of the edge from i to j; edges between duplicates have explicit zeros as distances.
+#'   of the edge from i to j; with `"distance"`, edges between duplicates are stored as explicit zeros.
 #' @export
 knn_graph <- function(near, mutual = FALSE, weights = c("one", "distance")) {
   if (!inherits(near, "kernops_knn") || !attr(near, "self")) {

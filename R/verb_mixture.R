@@ -9,8 +9,8 @@
 #'   the identity matrix).
 #' @param equal if `TRUE`, all components have the same covariance matrix.
 #' @param weights a non-negative weight for each point; default: 1. A point of weight 2 counts as two points.
-#' @param start the component of each point at the start: whole numbers from 1 to k. Default: the clusters of
-#'   [kmeans_large()], which are random.
+#' @param start the component to which each point is assigned at the start: whole numbers from 1 to k. Default: the
+#'   clusters of [kmeans_large()], which are random.
 #' @param nstart the number of random starts; the fit with the largest likelihood is returned.
 #' @param tol the iteration ends when the log-likelihood l increases by at most `tol` (|l| + 1).
 #' @param iter.max the largest number of iterations.
@@ -23,7 +23,8 @@
 #' (Dempster, Laird and Rubin 1977). The likelihood has local maxima: use several starts.
 #'
 #' The likelihood is unbounded if a component contains only few distinct points. A start ends without a result if a
-#' covariance matrix is singular, or a standard deviation is less than 1e-6 of that of all points.
+#' covariance matrix is singular, or if a standard deviation is less than 1e-6 times the standard deviation of all
+#' points.
 #'
 #' @return `mixture_model()`: a list of class `kernops_mixture`:
 #'   * `weights`, k numbers whose sum is 1; `means`, k x d; `covariances`, d x d x k;
@@ -33,8 +34,8 @@
 #'   * `iterations`, `converged`, and the settings `covariance` and `equal`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, or if all starts end at a
-#'   singular covariance matrix; `kernops_dim_error` for new points with another number of coordinates. A warning of
-#'   class `kernops_not_converged` if `iter.max` is reached.
+#'   singular covariance matrix; `kernops_dim_error` if the number of coordinates of new points differs from that of
+#'   `x`. A warning of class `kernops_not_converged` if `iter.max` is reached.
 #'
 #' @references
 #' Dempster, A. P., Laird, N. M. and Rubin, D. B. (1977) Maximum likelihood from incomplete data via the EM algorithm.
@@ -87,7 +88,8 @@ mixture_start <- function(start, n, k, call = caller_env()) {
   as.integer(start)
 }
 
-# Clusters with random centres; random labels if there are fewer distinct points than clusters.
+# The component of each point at the start: clusters with random centres, or random labels if there are fewer distinct
+# points than clusters.
 mixture_clusters <- function(problem) {
   used <- problem$weights > 0
   label <- sample(rep_len(seq_len(problem$k), length(used)))
@@ -118,10 +120,10 @@ mixture_result <- function(problem, fit, x, backend) {
 #' @rdname mixture_model
 #' @param object a result of `mixture_model()`.
 #' @param newdata m x d points.
-#' @param type `"class"`, the most probable component; `"probability"` of each component; `"density"` or `"log_density"`
-#'   of the mixture.
+#' @param type `"class"`: the most probable component; `"probability"`: the probability of each component; `"density"`
+#'   or `"log_density"`: the density of the mixture or its logarithm.
 #' @param ... not used.
-#' @return `predict()`: m numbers, or for `"probability"` an m x k matrix. `logLik()`: the log-likelihood.
+#' @return `predict()`: m numbers; with `"probability"`, an m x k matrix. `logLik()`: the log-likelihood.
 #' @export
 predict.kernops_mixture <- function(object, newdata, type = c("class", "probability", "density", "log_density"),
                                     backend = c("auto", "cpu", "cuda"), ...) {

@@ -1,6 +1,7 @@
 # The EM algorithm of mixture_model().
 
-# The points relative to their mean, scaled so that squares of coordinates are neither 0 nor infinite.
+# The points minus their mean, scaled so that the squares of coordinates neither underflow nor overflow, and the
+# settings of the fit.
 mixture_problem <- function(x, k, covariance, equal, weights, backend) {
   x <- unname(x)
   middle <- x[1, ] + colSums(weights * (x - rep(x[1, ], each = nrow(x)))) / sum(weights)
@@ -12,7 +13,7 @@ mixture_problem <- function(x, k, covariance, equal, weights, backend) {
        middle = middle, unit = unit, least = 1e-12 * sum(weights * x^2) / sum(weights) / ncol(x))
 }
 
-# The parameters with their log-likelihood; NULL if a covariance matrix becomes singular.
+# Runs the EM algorithm. Returns the parameters with their log-likelihood; NULL if a covariance matrix becomes singular.
 run_mixture <- function(problem, label, tol, iter.max) {
   parameters <- mixture_parameters(problem, cluster_moments(problem, label), matrix(0, problem$k, ncol(problem$x)))
   before <- -Inf
@@ -29,8 +30,9 @@ run_mixture <- function(problem, label, tol, iter.max) {
   list(parameters = parameters, loglik = loglik, iterations = iteration, converged = converged)
 }
 
-# The variables of the components: their means, the inverse roots of their covariances (row-major, or the diagonals),
-# and the logarithms of the largest values of their weighted densities.
+# The values of the variables m, r and c of component_log_densities() for all components: the means; the inverse roots
+# of the covariances, stored by rows, or only their diagonals; and the logarithms of the maxima of the weighted
+# densities.
 mixture_components <- function(weight, mean, covariance) {
   k <- length(weight)
   d <- ncol(mean)
@@ -44,8 +46,9 @@ mixture_components <- function(weight, mean, covariance) {
   list(full = full, input = list(unname(mean), root, peak))
 }
 
-# The operator of a reduction of the logarithms of all weighted densities. Axis 1 reduces over components. Axis 0
-# reduces over points; the text `further`, with the variables `declared`, is then appended to the formula.
+# An operator that reduces the logarithms of the weighted densities of all components at all points. With axis 1, it
+# reduces over components; with axis 0, over points. `further` is a template of the formula into which the logarithm is
+# inserted, and `declared` has the additional variables of the template.
 component_log_densities <- function(reduction, components, d, backend, stored = FALSE, further = "%s", axis = 1,
                                     declared = NULL) {
   whitened <- if (components$full) "MatVecMult(r, x - m)" else "r * (x - m)"
@@ -61,8 +64,8 @@ log_mixture <- function(problem, components) {
   drop(op(c(list(problem$x), components$input)))
 }
 
-# For each component the sums over points, weighted by its probabilities, of 1, the deviations from its mean, and their
-# products or squares.
+# For each component, sums over points, weighted by the probability that the point belongs to the component: the sum of
+# 1, of the deviations from the mean of the component, and of the products or squares of the deviations.
 component_moments <- function(problem, components, density) {
   products <- if (problem$covariance == "full") "TensorProd(x - m, x - m)" else "Square(x - m)"
   further <- sprintf("Exp(%%s - l) * w * Concat(Concat(1, x - m), %s)", products)
@@ -71,7 +74,8 @@ component_moments <- function(problem, components, density) {
   op(c(list(problem$x), components$input, list(density, problem$weights)))
 }
 
-# The sums of component_moments() if each point belongs to one component; deviations are from 0.
+# The sums of component_moments() if each point belongs to exactly one component, its `label`. Deviations are those from
+# 0.
 cluster_moments <- function(problem, label) {
   x <- problem$x
   d <- ncol(x)
@@ -82,8 +86,8 @@ cluster_moments <- function(problem, label) {
   sums[, c(ncol(sums), seq_len(ncol(sums) - 1)), drop = FALSE]
 }
 
-# Weights, means and covariances from the sums of component_moments(), with deviations from `mean`; NULL if a covariance
-# is singular.
+# The weights, means and covariances of the components, from the sums of component_moments(). `mean` has the means from
+# which the deviations in these sums were computed. NULL if a covariance is singular.
 mixture_parameters <- function(problem, moments, mean) {
   k <- problem$k
   d <- ncol(problem$x)

@@ -5,13 +5,13 @@
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers; at least 4 points.
 #' @param values a finite number for each point.
-#' @param radius the largest distance of pairs with a positive weight; `Inf`: all pairs have positive weights.
+#' @param radius the largest distance of pairs with a positive weight; with `Inf`, all pairs have positive weights.
 #' @param power the weight of two points at distance \eqn{d} is \eqn{d^{-power}}; a non-negative number. Default: 1, or
 #'   0 if there is a `radius`, so that all pairs within the radius have weight 1.
 #' @param standardise if `TRUE`, the weights of each point are divided by their sum.
 #' @param alternative `"greater"` for positive autocorrelation, `"less"` or `"two.sided"`.
 #' @param permutations the number of random permutations of the values from which the p-value is computed; with 0, the
-#'   p-value is that of the normal approximation.
+#'   p-value is computed from the normal approximation.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`, for sums over all pairs.
 #'
 #' @details
@@ -23,12 +23,12 @@
 #'
 #' Weights of all pairs are not stored; pairs within a radius are found by [neighbours_within()]. The statistics of all
 #' permutations are computed in one pass over the pairs. The p-value from permutations is \eqn{(1 + b) / (1 + B)}, where
-#' b of B permutations have a statistic at least as extreme as that of the values. Random numbers come from R's
-#' generator: see [set.seed()].
+#' b of the B permutations have a statistic at least as extreme as the statistic of the values. Random numbers come from
+#' R's generator: see [set.seed()].
 #'
-#' @return A list of class `htest`: `statistic`, I in standard deviations from its expectation, or I itself with
-#'   permutations; `p.value`; `estimate`, a vector of I, its expectation and variance; `alternative`, `method` and
-#'   `data.name`; and `permuted`, the statistics of the permutations.
+#' @return A list of class `htest`: `statistic`, the difference of I from its expectation in standard deviations or,
+#'   with permutations, I; `p.value`; `estimate`, a vector of I, its expectation and variance; `alternative`, `method`
+#'   and `data.name`; and `permuted`, the statistics of the permutations.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, equal values, points at
 #'   distance 0 if `power` is positive, no pair within the radius, or equal weights of all pairs, for which I is always
@@ -69,7 +69,7 @@ morans_i <- function(x, values, radius = Inf, power = if (radius < Inf) 0 else 1
             class = "htest")
 }
 
-# The deviations of the values from their mean, scaled so that the largest is 1.
+# The deviations of the values from their mean, scaled so that the largest absolute deviation is 1.
 morans_deviations <- function(values, n, call = caller_env()) {
   if (!is_plain_numeric(values) || !all(is.finite(values))) {
     stop_kernops("input", "{.arg values} must be finite numbers, one for each point.", call = call)
@@ -86,9 +86,9 @@ morans_deviations <- function(values, n, call = caller_env()) {
   z / max(abs(z))
 }
 
-# Returns functions of a matrix with columns v: the product of the matrix of weights and v or, with `times` = 2, the
-# product of the matrix of squared weights and v. Distances are in units of the points, because I does not depend on the
-# scale of weights.
+# Returns a function of a matrix v: the product of the matrix of weights and v or, with `times` = 2, the product of the
+# matrix of squared weights and v. Coordinates are divided by their size, because I does not depend on the scale of
+# weights.
 pair_weights <- function(x, power, backend, call = caller_env()) {
   if (power == 0) stop_equal_weights(call)
   check_distinct(x, call)
@@ -127,8 +127,8 @@ stop_equal_weights <- function(call) {
                           i = "Use a smaller {.arg radius}, or a positive {.arg power}."), call = call)
 }
 
-# The test from the statistics of the columns of z, which are the deviations and their permutations; u are the divisors
-# of the weights of rows.
+# The statistics for the columns of z, which are the deviations and their permutations, and the moments for the test. u
+# has the numbers by which the weights of each row are divided.
 morans_test <- function(product, z, standardise, alternative, call = caller_env()) {
   n <- nrow(z)
   ones <- matrix(1, n, 1)
@@ -150,7 +150,7 @@ morans_test <- function(product, z, standardise, alternative, call = caller_env(
   list(statistic = c("Moran's I standard deviate" = score), p.value = p, estimate = estimate)
 }
 
-# The mean of the squared statistic over all orders of the values.
+# The mean of the squared statistic over all permutations of the values.
 morans_second_moment <- function(z, s0, s1, s2) {
   n <- length(z)
   kurtosis <- n * sum(z^4) / sum(z^2)^2
@@ -158,8 +158,8 @@ morans_second_moment <- function(z, s0, s1, s2) {
   (fixed - kurtosis * ((n^2 - n) * s1 - 2 * n * s2 + 6 * s0^2)) / ((n - 1) * (n - 2) * (n - 3) * s0^2)
 }
 
-# The p-value of permutations. Depending on `alternative`, extreme values are large values, small values, or values far
-# from the expectation; differences due to rounding are ignored.
+# The p-value from the statistics of permutations. Depending on `alternative`, extreme values are large values, small
+# values, or values far from the expectation; differences due to rounding are ignored.
 morans_permuted <- function(statistic, expected, alternative) {
   extreme <- switch(alternative, greater = statistic, less = -statistic, two.sided = abs(statistic - expected))
   permuted <- statistic[-1]

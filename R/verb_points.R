@@ -1,5 +1,5 @@
-# The verbs are functions for tasks such as clustering or density estimation, rather than for formulas. The contract of
-# the files verb_*.R:
+# Verbs are functions for tasks such as clustering or density estimation, unlike functions whose argument is a formula.
+# The files verb_*.R follow these rules:
 #
 # - A verb checks its arguments with the functions of this file, so that all verbs refuse the same input: missing and
 #   infinite coordinates, no points, different numbers of coordinates.
@@ -31,7 +31,8 @@ verb_points <- function(x, name, columns = NULL, call = caller_env()) {
   x
 }
 
-# One non-negative finite weight for each of n points, at least one of them positive; NULL if there are no weights.
+# Checks weights: a finite non-negative number for each of n points, at least one of which is positive. NULL if there
+# are no weights.
 verb_weights <- function(weights, n, name = "weights", call = caller_env()) {
   if (is.null(weights)) return(NULL)
   if (!is_plain_numeric(weights) || length(weights) != n || !all(is.finite(weights)) || any(weights < 0)) {
@@ -42,7 +43,7 @@ verb_weights <- function(weights, n, name = "weights", call = caller_env()) {
   as.numeric(weights)
 }
 
-# The operator of a formula with the settings of the user.
+# An operator for a formula, with the `backend` that the user chose.
 verb_operator <- function(formula, declared, backend, precision = "float64") {
   recent_operator(formula, declared, "auto", precision, backend)
 }

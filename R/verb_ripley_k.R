@@ -1,24 +1,24 @@
 #' Ripley's K function and the pair correlation function
 #'
 #' Estimates the second-order functions of a pattern of points in a rectangle of the plane, or of two patterns.
-#' `ripley_k()` estimates the K function of Ripley (1977); `pair_correlation()` estimates the derivative of K divided by
-#' the derivative for a Poisson process.
+#' `ripley_k()` estimates the K function of Ripley (1977). `pair_correlation()` estimates the derivative of K divided by
+#' the derivative of the K function of a Poisson process.
 #'
 #' @param x the points: an n x 2 matrix or data frame of finite numbers.
 #' @param window the rectangle in which the points were observed: a 2 x 2 matrix with the ranges of the coordinates as
 #'   its columns, such as `cbind(c(0, 100), c(0, 50))`. It must contain all points.
-#' @param y the points of another pattern in the same rectangle, m x 2, for cross-functions, whose pairs have a point of
-#'   `x` and a point of `y`.
+#' @param y the points of another pattern in the same rectangle, m x 2. The functions are then computed from pairs of a
+#'   point of `x` and a point of `y`.
 #' @param r the distances: ascending, non-negative numbers. Default: 513 equal steps from 0 to the smaller of a quarter
-#'   of the shorter side and \eqn{\sqrt{1000 / (\pi \lambda)}}, with the number \eqn{\lambda} of points per unit of area
-#'   (of `y`, if given).
+#'   of the shorter side and \eqn{\sqrt{1000 / (\pi \lambda)}}, where \eqn{\lambda} is the number of points of `y`, or
+#'   of `x` without `y`, per unit of area.
 #' @param correction the correction for pairs that are not observed because one point is outside the rectangle.
 #'   `"isotropic"`: for each pair, consider the circle around the first point through the second point; the weight is
 #'   the inverse of the proportion of this circle that is inside the rectangle (Ripley 1977). `"translation"`: shift the
 #'   rectangle by the difference of the two points; the weight is the inverse of the proportion of the rectangle that
-#'   the shifted one overlaps (Ohser 1983). `"none"`: weights of 1. Weights are at most 100.
-#' @param bandwidth half the width of Epanechnikov's kernel, by which `pair_correlation()` smooths; default:
-#'   \eqn{0.15 / \sqrt{\lambda}} (Stoyan and Stoyan 1994).
+#'   the shifted rectangle overlaps (Ohser 1983). `"none"`: weights of 1. Weights are at most 100.
+#' @param bandwidth half the width of Epanechnikov's kernel, with which `pair_correlation()` smooths; default: \eqn{0.15
+#'   / \sqrt{\lambda}} (Stoyan and Stoyan 1994).
 #'
 #' @details
 #' With the area A of the rectangle and the weight \eqn{e_{ij}} of two points at distance \eqn{d_{ij}}, \deqn{K(r) =
@@ -79,7 +79,8 @@ print.kernops_pattern <- function(x, ...) {
   invisible(x)
 }
 
-# The distances, the number of points per unit of area, and sums(bandwidth), which computes the sums over pairs.
+# A list of the distances `r`, the number of points per unit of area, and sums(bandwidth), which computes the sums over
+# pairs.
 pattern_pairs <- function(x, window, y, r, correction, call = caller_env()) {
   x <- pattern_points(x, "x", call)
   if (!is.null(y)) y <- pattern_points(y, "y", call)

@@ -1,7 +1,8 @@
 #' Optimal transport with entropic regularisation
 #'
-#' Computes the transport cost between two weighted samples of points by Sinkhorn's algorithm: balanced or unbalanced,
-#' as a cost or as a debiased divergence, with its gradients. The transport plan is a symbolic matrix.
+#' Computes the transport cost between two weighted samples of points by Sinkhorn's algorithm: for balanced or
+#' unbalanced transport, as a cost or as a debiased divergence, and on request with gradients. The transport plan is a
+#' symbolic matrix.
 #'
 #' @param x,y the samples: n x d and m x d matrices or data frames of finite numbers, or vectors.
 #' @param epsilon the strength of the regularisation, in the unit of the cost: a positive number. A smaller `epsilon`
@@ -9,12 +10,12 @@
 #' @param weights_x,weights_y a non-negative weight for each point. Default: 1/n and 1/m. If `rho` is infinite, weights
 #'   are divided by their sum.
 #' @param cost the cost of a unit of mass from u to v: `"squared"` for \eqn{|u - v|^2}, `"distance"` for \eqn{|u - v|}.
-#' @param rho the strength of the penalty for mass that is not transported, in the unit of the cost; `Inf` transports
-#'   all mass (balanced).
+#' @param rho the strength of the penalty for mass that is not transported, in the unit of the cost; with `Inf`, all
+#'   mass is transported (balanced transport).
 #' @param debiased if `TRUE`, the value is the divergence, which is 0 for equal samples and otherwise positive.
 #' @param gradient if `TRUE`, the result includes the gradients of the value with respect to points and weights.
-#' @param scaling the factor by which the regularisation decreases at each of the first iterations, from the largest
-#'   cost to `epsilon`: between 0 and 1. With 0, the iteration starts at `epsilon`.
+#' @param scaling a factor between 0 and 1. Each of the first iterations multiplies the strength of the regularisation
+#'   by this factor, from the largest cost down to `epsilon`. With 0, the iteration starts at `epsilon`.
 #' @param tol the tolerance: the iteration ends when the marginals of the plan differ from the marginals of an optimal
 #'   plan by at most `tol` times the mass.
 #' @param iter.max the largest number of iterations at `epsilon`.
@@ -29,8 +30,8 @@
 #' (Cuturi 2013; Chizat et al. 2018). No n x m matrix is stored.
 #'
 #' The divergence is \deqn{OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2 + \varepsilon (\sum a - \sum b)^2 / 2} (Feydy et al.
-#' 2019; Sejourne et al. 2019). Gradients are those of the converged value. The gradient with respect to weights that
-#' are divided by their sum takes this division into account.
+#' 2019; Sejourne et al. 2019). Gradients are computed as if the iteration had converged. If weights are divided by
+#' their sum, the gradient with respect to the weights includes the derivative of this division.
 #'
 #' @return A list of class `kernops_transport`:
 #'   * `value`, the transport cost or the divergence;
@@ -38,8 +39,8 @@
 #'   * `f` and `g`, the potentials at the points of `x` and `y`; if `rho` is infinite, they are determined up to a
 #'     constant that is added to f and subtracted from g;
 #'   * `gradient`, if requested, a list of `x`, `y`, `weights_x` and `weights_y`;
-#'   * `iterations`, the numbers of iterations, and `error`, the differences of the marginals at the end, for the
-#'     transport from `x` to `y`, and with `debiased` within `x` and within `y`; `converged`.
+#'   * `iterations`, the number of iterations, and `error`, the difference of the marginals at the end, for the
+#'     transport from `x` to `y` and, with `debiased`, also within `x` and within `y`; `converged`.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values or an `epsilon` of 0;
 #'   `kernops_dim_error` for samples with different numbers of coordinates. A warning of class `kernops_not_converged`
@@ -116,7 +117,7 @@ transport_result <- function(problem, fits) {
   structure(result, class = "kernops_transport", debiased = length(fits) > 1)
 }
 
-# The transport plan as a symbolic matrix, with the weights in the exponent.
+# The transport plan as a symbolic matrix; the logarithms of the weights are part of the exponent.
 transport_plan <- function(problem, fit) {
   x <- Vi(problem$points[[1]])
   y <- Vj(problem$points[[2]])

@@ -1,7 +1,7 @@
 # The iterations of sinkhorn(), and its gradients.
 
-# The points, shifted so that the first point of x is 0 and scaled to coordinates of about 1. `unit` is the unit of
-# costs; `epsilon` and `rho` are in this unit.
+# The points, shifted so that the first point of x is 0 and scaled so that the largest coordinate is about 1, with the
+# settings. `unit` is the unit of costs, by which `epsilon` and `rho` are divided.
 transport_problem <- function(x, y, mass, epsilon, cost, rho, backend, precision) {
   points <- lapply(list(x, y), function(u) unname(u) - rep(x[1, ], each = nrow(u)))
   size <- max(column_sizes(points[[1]]), column_sizes(points[[2]]))
@@ -17,7 +17,8 @@ transport_problem <- function(x, y, mass, epsilon, cost, rho, backend, precision
 
 cost_formula <- function(problem) if (problem$cost == "squared") "SqDist(x, y)" else "Norm2(x - y)"
 
-# softmin(h, epsilon): for each point of side `to`, minus epsilon times the log-sum-exp of h - C / epsilon over `from`.
+# Returns a function softmin(h, epsilon): for each point of sample `to`, minus epsilon times the log-sum-exp of h - C /
+# epsilon over the points of sample `from`, where C are the costs.
 transport_softmin <- function(problem, to, from) {
   d <- ncol(problem$points[[1]])
   formula <- sprintf("LogSumExp_Reduction(h - e * %s, 1)", cost_formula(problem))
@@ -27,7 +28,7 @@ transport_softmin <- function(problem, to, from) {
   function(h, epsilon) -epsilon * drop(op(list(points[[1]], points[[2]], h, 1 / epsilon)))
 }
 
-# The potentials between two sides, or within one side, where both potentials are equal.
+# The potentials of the transport between two samples (sides), or within one sample, where both potentials are equal.
 solve_transport <- function(problem, first, second, settings) {
   sides <- list(list(mass = problem$mass[[first]]), list(mass = problem$mass[[second]]))
   to_first <- transport_softmin(problem, first, second)
@@ -51,14 +52,16 @@ solve_transport <- function(problem, first, second, settings) {
        error = error, converged = error <= settings$tol)
 }
 
-# A decreasing sequence of strengths of the regularisation, which are larger than the strength in the problem.
+# The decreasing strengths of the regularisation in the first iterations; all are larger than the strength in the
+# problem.
 annealing_steps <- function(problem, scaling) {
   ratio <- problem$largest / problem$epsilon
   if (scaling == 0 || ratio <= 1) return(numeric())
   problem$largest * scaling^(seq_len(ceiling(log(ratio) / -log(scaling))) - 1)
 }
 
-# The dual value. The sum of the transport plan follows from the sums of its columns, because g is optimal given f.
+# The value of the dual problem. The total mass of the transport plan follows from the sums of its columns, because g is
+# optimal given f.
 transport_value <- function(problem, sides, f, g) {
   a <- sides[[1]]$mass
   b <- sides[[2]]$mass
@@ -68,7 +71,8 @@ transport_value <- function(problem, sides, f, g) {
   -rho * (sum(a * expm1(-f / rho)) + sum(b * expm1(-g / rho))) - problem$epsilon * (total - sum(a) * sum(b))
 }
 
-# The gradients of the value by the envelope theorem: the gradients of the dual value with fixed potentials.
+# The gradients of the value. By the envelope theorem, these are the gradients of the dual value if the potentials are
+# held fixed.
 transport_gradient <- function(problem, fits, points, weights) {
   debiased <- length(fits) > 1
   by_point <- function(fit, own, other) transport_slopes(problem, fit, own, other)
@@ -85,7 +89,8 @@ transport_gradient <- function(problem, fits, points, weights) {
   list(x = sides[[1]]$points, y = sides[[2]]$points, weights_x = sides[[1]]$weights, weights_y = sides[[2]]$weights)
 }
 
-# The gradients of costs with respect to the points of side `side`, summed over the transport plan.
+# For each point of sample `side`, the gradient of its costs with respect to the point, summed over the opposite sample
+# with the weights of the transport plan.
 transport_slopes <- function(problem, fit, side, opposite) {
   d <- ncol(problem$points[[1]])
   slope <- if (problem$cost == "squared") "2 * (x - y)" else "Rsqrt(SqDist(x, y)) * (x - y)"

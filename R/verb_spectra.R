@@ -1,16 +1,16 @@
 #' Kernel principal components and spectral embedding
 #'
 #' Places points in few dimensions by eigenvectors of a kernel matrix that is not stored. `kernel_pca()` uses the
-#' centred matrix; `spectral_embedding()` uses the matrix as a graph of similar points.
+#' centred kernel matrix; `spectral_embedding()` uses the kernel matrix as the weights of a graph.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param k the number of dimensions: at most n - 1.
 #' @param width,kernel the width of the kernel and its name, as in [kernel_ridge()]. Default: the median distance
-#'   between points (or between 1,000 evenly spaced rows, if there are more); spectral embeddings usually need a smaller
+#'   between points (of 1,000 evenly spaced rows, if there are more rows); spectral embeddings usually need a smaller
 #'   width.
-#' @param neighbours `NULL`, or the number of nearest neighbours to which the graph joins each point: an edge has weight
-#'   1 if each of the two points is a neighbour of the other, and weight 1/2 if only one is. `kernel` and `width` are
-#'   then not used.
+#' @param neighbours `NULL`, or the number of nearest neighbours with which the graph connects each point. An edge has
+#'   weight 1 if each of its two points is a neighbour of the other, and weight 1/2 if only one of them is a neighbour
+#'   of the other. With `neighbours`, the arguments `kernel` and `width` are not used.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
 #' @details
@@ -19,21 +19,22 @@
 #' \eqn{\sqrt \lambda u}.
 #'
 #' `spectral_embedding()` uses K as the weights of a graph; the degrees D are the row sums of K. The coordinates are the
-#' eigenvectors f of \eqn{(D - K) f = \mu D f} for the smallest eigenvalues \eqn{\mu}, scaled to \eqn{f^T D f = 1},
-#' without the first one, which is constant (Belkin and Niyogi 2003). For a graph of c connected components, c
+#' eigenvectors f of \eqn{(D - K) f = \mu D f} for the smallest eigenvalues \eqn{\mu}, scaled to \eqn{f^T D f = 1}. The
+#' first eigenvector, which is constant, is omitted (Belkin and Niyogi 2003). For a graph of c connected components, c
 #' eigenvalues are 0.
 #'
 #' For more than 200 points, package RSpectra computes the eigenvectors from products with the matrix. The sign of an
 #' eigenvector is such that its largest entry is positive.
 #'
 #' @return `kernel_pca()`: a list of class `kernops_pca` with the n x k matrix `scores`, the eigenvalues `values`, the
-#'   eigenvectors `vectors`, and what `predict()` needs: `row_means` of K, `x`, `kernel` and `width`.
+#'   eigenvectors `vectors`, and further elements for `predict()`: `row_means` of K, `x`, `kernel` and `width`.
 #'
 #'   `spectral_embedding()`: a list with the n x k matrix `embedding`, the eigenvalues `values` of its columns in
 #'   ascending order, and the `degrees` of the points.
 #'
-#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, too large a `k`, or fewer
-#'   than `k` positive eigenvalues; `kernops_dim_error` for new points with another number of coordinates.
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, a `k` that is too large,
+#'   or fewer than `k` positive eigenvalues; `kernops_dim_error` if the number of coordinates of new points differs from
+#'   that of `x`.
 #'
 #' @references
 #' Belkin, M. and Niyogi, P. (2003) Laplacian eigenmaps for dimensionality reduction and data representation. *Neural
@@ -81,7 +82,7 @@ check_embedding_size <- function(k, n, call = caller_env()) {
   if (k >= n) stop_kernops("input", "{.arg k} must be less than the number of points, {n}.", call = call)
 }
 
-# The function v -> K v.
+# Returns the function v -> K v.
 kernel_products <- function(x, kernel, width, backend) {
   op <- kernel_product(kernel, ncol(x), 1, backend)
   resident <- resident_points(op, x)
@@ -100,7 +101,7 @@ predict.kernops_pca <- function(object, newdata, backend = c("auto", "cpu", "cud
   new <- verb_points(newdata, "newdata", ncol(object$x))
   op <- kernel_product(object$kernel, ncol(new), length(object$values), check_backend(backend))
   products <- op(list(unname(new), unname(object$x), object$vectors, named_kernel(object$kernel, object$width)$s))
-  shift <- colSums(object$row_means * object$vectors) # vectors add up to 0, so other means have no effect
+  shift <- colSums(object$row_means * object$vectors) # column means of K have no effect, as vectors add up to 0
   scores <- (products - rep(shift, each = nrow(new))) / rep(sqrt(object$values), each = nrow(new))
   rownames(scores) <- rownames(new)
   scores

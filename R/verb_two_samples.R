@@ -4,21 +4,21 @@
 #' Gaussian kernel. All permutations are computed in one pass over the pairs of points.
 #'
 #' @param x,y the samples: n x d and m x d matrices or data frames of finite numbers, or vectors.
-#' @param permutations the number of random permutations of the points between the samples.
+#' @param permutations the number of random reassignments of the points to the two samples.
 #' @param sd the standard deviation s of the kernel \eqn{\exp(-|u - v|^2 / (2 s^2))}; default: the median distance
-#'   between points of both samples (or between 1,000 evenly spaced points, if there are more).
+#'   between the points of both samples together (of 1,000 evenly spaced points, if there are more points).
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #'
-#' @details
-#' The statistic of `energy_test()` is that of Szekely and Rizzo (2004), \eqn{nm / (n + m) (2 A - B - C)} with the mean
-#' distances A between the samples, B within x and C within y. The means B and C include the distance 0 of each point to
-#' itself. The statistic of `mmd_test()` is the squared maximum mean discrepancy of Gretton et al. (2012): the mean
-#' kernel within x plus the mean kernel within y minus twice the mean kernel between x and y. The means within a sample
-#' include the pairs of a point with itself. Both statistics are quadratic forms in the labels of the points, so that
-#' the sums for all permutations are products of one matrix, which is not stored, with many right-hand sides.
+#' @details `energy_test()` computes the statistic of Szekely and Rizzo (2004), \eqn{nm / (n + m) (2 A - B - C)}, where
+#' A is the mean distance between the samples, B the mean distance within x, and C the mean distance within y. The means
+#' B and C include the distance 0 of each point to itself. The statistic of `mmd_test()` is the squared maximum mean
+#' discrepancy of Gretton et al. (2012): the mean kernel within x plus the mean kernel within y minus twice the mean
+#' kernel between x and y. The means within a sample include the pairs of a point with itself. Both statistics are
+#' quadratic forms in the labels of the points, so that the sums for all permutations are products of one matrix, which
+#' is not stored, with many right-hand sides.
 #'
-#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of B permutations have a statistic at least as large as that of the
-#' data. Random numbers come from R's generator: see [set.seed()].
+#' The p-value is \eqn{(1 + b) / (1 + B)}, where b of the B permutations have a statistic at least as large as the
+#' statistic of the data. Random numbers come from R's generator: see [set.seed()].
 #'
 #' @return A list of class `htest` with `statistic`, `p.value`, `parameter`, `method` and `data.name`, and `permuted`,
 #'   the statistics of the permutations.
@@ -58,7 +58,7 @@ mmd_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "c
   test
 }
 
-# Both samples as one matrix, relative to the first point.
+# Both samples as one matrix `points`, from which the first point is subtracted.
 two_samples <- function(x, y, permutations, call = caller_env()) {
   name <- paste(deparse1(substitute(x, call)), "and", deparse1(substitute(y, call)))
   x <- unname(verb_points(x, "x", call = call))
@@ -69,7 +69,8 @@ two_samples <- function(x, y, permutations, call = caller_env()) {
        permutations = permutations, name = name)
 }
 
-# The forms z' K z for the labels z of the data and of each permutation: 1/n for a point of x, -1/m for a point of y.
+# The quadratic forms z' K z for the labels z of the data and of each permutation. A label is 1/n for a point of x and
+# -1/m for a point of y.
 permuted_forms <- function(samples, kernel, parameters, declared, backend) {
   z <- rep(c(1 / samples$first, -1 / samples$second), c(samples$first, samples$second))
   labels <- cbind(z, replicate(samples$permutations, sample(z)), deparse.level = 0)
@@ -80,8 +81,8 @@ permuted_forms <- function(samples, kernel, parameters, declared, backend) {
   colSums(labels * op(c(list(samples$points, samples$points, labels), parameters)))
 }
 
-# The htest for a statistic: `values` are the statistic of the data, followed by the statistics of permutations.
-# Differences due to rounding are ignored.
+# An object of class htest for a statistic. `values` are the statistic of the data, followed by the statistics of
+# permutations. Statistics that differ only by rounding errors are treated as equal.
 permutation_test <- function(values, statistic, method, name) {
   statistic[] <- values[[1]]
   permuted <- values[-1]

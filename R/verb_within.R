@@ -4,22 +4,22 @@
 #'
 #' @param x the n x d points that are searched: a matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param radius the largest distance: one non-negative number.
-#' @param y the m x d points whose neighbours are searched. Default: the points of `x`; then no point is a neighbour of
-#'   itself.
+#' @param y the m x d points whose neighbours are searched. By default, the points of `x` are used, and no point is a
+#'   neighbour of itself.
 #' @param count if `TRUE`, only the number of points of `x` within the radius of each point of `y` is returned, and no
 #'   memory is used for the pairs.
 #'
-#' @details
-#' The search uses a kd-tree of `x`; its time is proportional to the number of pairs for a few coordinates. For a large
-#' radius, counts are faster than lists of pairs, since parts of the tree inside the ball are counted as a whole.
+#' @details The search uses a kd-tree of `x`; its time is proportional to the number of pairs for a few coordinates. For
+#' a large radius, counts are faster than lists of pairs, since all points of a node of the tree that lies inside the
+#' radius are counted at once.
 #'
 #' @return An n x m sparse matrix of class `dgCMatrix` of the package Matrix: entry (i, j) is the distance of point i of
-#'   `x` from point j of `y` if it is at most `radius`. Distances of 0 are stored as explicit zeros. With `count`, a
-#'   vector of m numbers.
+#'   `x` from point j of `y` if this distance is at most `radius`. Distances of 0 are stored as explicit zeros. With
+#'   `count`, a vector of m numbers.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, and for more than 2^31 -
-#'   1 pairs; `kernops_dim_error` if `y` has another number of coordinates than `x`; `kernops_memory_error` if the
-#'   result is too large.
+#'   1 pairs; `kernops_dim_error` if the number of coordinates of `y` differs from that of `x`; `kernops_memory_error`
+#'   if the result is too large.
 #'
 #' @seealso [knn()] for a fixed number of neighbours.
 #' @examples

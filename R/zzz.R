@@ -1,5 +1,5 @@
-# This file is read last. It changes all functions that users call, which are exported functions and methods, so that
-# they report a shortage of memory.
+# R evaluates this file last. It changes all functions that users call, that is, exported functions and methods, so that
+# the functions report a shortage of memory (memory.R).
 local({
   namespace <- topenv()
   path <- getNamespaceInfo(namespace, "path")
