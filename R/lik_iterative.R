@@ -59,7 +59,7 @@ iterative_operators <- function(data, model, how, trend) {
   )
 }
 
-# The lowest precision whose rounding does not affect the end of the search.
+# Returns `precision` if its rounding errors do not affect the result of the search; otherwise returns "float64".
 precision_for <- function(data, model, theta, precision) {
   if (precision == "float64") return(precision)
   loss <- expected_rounding(data, model, theta, precision)

@@ -51,7 +51,7 @@ default_rank <- function(system, control) {
   max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }
 
-# Returns the function b -> K^-1 b at the parameters of a fit, with a relative residual of at most `tol`.
+# Returns the function b -> K^-1 b at the parameters of a fit; the relative residual of a result is at most `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (has_factor(object)) {
     factor <- factor_of(object)

@@ -2,7 +2,7 @@
 
 # The conditioning sets of a likelihood, as a list of the functions that lik.R requires of a likelihood with neighbours.
 # Additional functions are
-#   place(theta)   the sets; the first call creates the sets at its theta
+#   place(theta)   the sets, which are created at the theta of the first call
 #   limit()        the number of neighbours in use
 #   twice()        twice the number of neighbours, at most `max_count`
 #   recounted(m)   the sets with m neighbours

@@ -49,7 +49,8 @@ changes_of_effects <- function(effects, theta, entries, x) {
   changes
 }
 
-# Products with the whitened low-rank columns: the transposed columns times x, and the columns times coefficients b.
+# Products with the whitened low-rank columns. low_products() returns the transposed columns times x, and low_values()
+# returns the columns times coefficients b.
 low_products <- function(vif, x) {
   rbind(whitened_factors(vif) %*% x, if (!is.null(vif$entries)) {
     vif$entries$crossprod(sparse_multiply(vif$rows, x, transposed = TRUE))

@@ -19,7 +19,7 @@
 #                          `alpha` = K^-1 (y - X beta) and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
 #   determined(leaf)       the number of coefficients of a smooth that the data determine: the sum of the relative
 #                          reductions of their variances
-#   exact                  whether means and moments are exact
+#   exact                  TRUE if means and moments are exact
 #
 # The kinds of conditioning, and the points on which a new point is conditioned:
 #

@@ -61,7 +61,7 @@ with_new <- function(fitted, entries, known, new = 0) {
   rbind(known, matrix(new, entries$size - nrow(known), ncol(known)))
 }
 
-# The targets with the columns that the field reads.
+# The targets, whose points have only the columns that the field reads.
 field_targets <- function(fitted, targets) {
   targets$x <- matrix(0, targets$n, 0)
   targets$among <- moved_among(targets$among, fitted$points_of)

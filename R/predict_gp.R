@@ -4,13 +4,13 @@
 #' over blocks and polygons, from all observations or from the nearest observations.
 #'
 #' @param object a fit of [gp()].
-#' @param newdata new points and covariates: a data frame; points or a map of sf, stars, terra or sp, see [gp()];
-#'   or, for a fit without covariates, a matrix of coordinates or a vector (one point, or the points of one
-#'   coordinate). Default: the data of the fit. If the coordinates of the fit were given by a formula, the formula
-#'   is also used for spatial objects that have its variables. The columns of a matrix are matched by name if they
-#'   have the names of the coordinates, otherwise by position. Every variable with a value for each observation of
-#'   the fit, whether a column of the data or a variable of the environment of the formula, must be a column of
-#'   `newdata`, including those of `group`. Other variables, such as the knots of a spline, may be found elsewhere.
+#' @param newdata new points and covariates: a data frame; points or a map of sf, stars, terra or sp, see [gp()]; or,
+#'   for a fit without covariates, a matrix of coordinates or a vector (one point, or the points of one coordinate).
+#'   Default: the data of the fit. If the coordinates of the fit were given by a formula, the formula is also used for
+#'   spatial objects that have its variables. The columns of a matrix are matched by name if they have the names of the
+#'   coordinates, otherwise by position. `newdata` must have a column for each variable that has a value for each
+#'   observation of the fit, including the variables of `group`. This also holds for variables in the environment of the
+#'   formula. Other variables, such as the knots of a spline, may be found elsewhere.
 #' @param se.fit whether to return standard errors. With `interval = "prediction"` these are the standard errors of new
 #'   observations, otherwise those of the field.
 #' @param interval `"prediction"`: the interval of a new observation, nugget included, for comparisons of predictions
@@ -160,9 +160,9 @@
 #'   neighbours of the fit. With more than 20,000 observations, new points are conditioned on the field only if these
 #'   predictions are more accurate. This is the case if 240 noisy observations are not enough neighbours, and if
 #'   doubling the number of neighbours changes predictions at 200 sites less with the field than with noisy observations
-#'   (see [gp_control()]). The factor of the field then takes about as long as the fit, and 5 kB of memory for each
-#'   observation. With more than 500,000 observations and up to three coordinates, points that are conditioned on the
-#'   field are predicted for one cell of the data at a time, as for fits of tables (see the section about fits of
+#'   (see [gp_control()]). Computing the factor of the field takes about as long as the fit, and requires 5 kB of memory
+#'   for each observation. With more than 500,000 observations and up to three coordinates, points that are conditioned
+#'   on the field are predicted for one cell of the data at a time, as for fits of tables (see the section about fits of
 #'   tables), from a copy of the observations in temporary files. A prediction by cells does not depend on other new
 #'   points. Sums, covariances and draws still come from the joint distribution given the observations; the covariance
 #'   matrix of points has the variances of the predictions by cells.
@@ -191,7 +191,8 @@
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has a
 #'   type that differs from the type in the fit, or a new factor level; `kernops_crs_error`, also an input error, if the
-#'   reference system differs; `kernops_dim_error` for points with another number of coordinates.
+#'   reference system of `newdata` differs from that of the data; `kernops_dim_error` if the number of coordinates
+#'   differs.
 #'
 #' @references Katzfuss, M., Guinness, J., Gong, W. and Zilber, D. (2020) Vecchia approximations of Gaussian-process
 #' predictions. *Journal of Agricultural, Biological and Environmental Statistics* 25, 383-414.

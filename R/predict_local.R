@@ -15,7 +15,7 @@ local_trend_conditioning <- function(object, how) {
   })
 }
 
-# The points from which the nearest observations are searched.
+# The centres of targets, which are the points whose nearest observations are searched.
 centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
 # An operator that computes the covariances k(x_i, y_i) for each row i of x and y.

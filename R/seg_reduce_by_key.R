@@ -101,7 +101,7 @@ describe_runs <- function(plan, stay) {
   if (stay) cell$runs else lapply(cell$runs, \(column) c(as.matrix(column)))
 }
 
-# The positions where runs begin, from 0; with several keys, a run ends where any of them changes.
+# The positions where runs begin, from 0; with several keys, a run ends where any key changes.
 run_starts <- function(keys, same = NULL, call = caller_env()) {
   if (is.null(same)) {
     if (is.complex(keys)) keys <- list(Re(keys), Im(keys))

@@ -1,7 +1,7 @@
 # Joint distributions of new points if the base points have a posterior with a precision H that has no sparse factor, as
 # for families with thousands of scattered levels. Only solutions of systems with H are available. The posterior is a
-# list of the number `base` of base points; of solve(b), which returns H^-1 b for columns b; and of half(b), which
-# returns columns whose inner products are b' H^-1 b.
+# list of `base`, the number of base points; solve(b), which returns H^-1 b for columns b; and half(b), which returns
+# columns whose inner products are b' H^-1 b.
 #
 # If the identity matrix replaces the factor of H, the parts of a sum (joint_sums_of() in solve_joint.R) are the weights
 # b of the base points and the weights e of the independent errors of new points in the sum. The covariances of sums are

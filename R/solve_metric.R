@@ -1,6 +1,7 @@
 # The scale of each coordinate for a kernel that is known only through values(x, y), its values for pairs of rows. The
 # scale is 1 / step^2, where the step along the coordinate reduces the correlation to 0.6, on average over some points.
-# If the correlation stays above 0.6, the extent of the data is used as the step. A constant coordinate has the scale 0.
+# If the correlation is above 0.6 for all steps, the step is the extent of the data. A constant coordinate has the scale
+# 0.
 correlation_scales <- function(values, u, count = 9, enough = 0.6) {
   sites <- u[unique(round(seq(1, nrow(u), length.out = count))), , drop = FALSE]
   variance <- values(sites, sites)

@@ -8,7 +8,7 @@
 #' @param input a list with a value for each variable of `op`; the value of `var` is optional.
 #' @param type
 #'   * `"jacobi"`: P is the diagonal of \eqn{K + \lambda I}. This type is useful if the diagonal varies much.
-#'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I} with the first `rank` columns of the pivoted Cholesky
+#'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I}, where L has the first `rank` columns of the pivoted Cholesky
 #'     decomposition of K; each step selects the point with the largest remaining variance. The decomposition stops
 #'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and
 #'     more than 20 times `rank`), only some of the points are candidates, at most half, which are evenly spaced over

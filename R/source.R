@@ -46,7 +46,8 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'   into memory. `summary()` and [plot()][plot.gp] show the residuals of a sample of rows. `simulate()` draws only at
 #'   new points. `model.frame()`, `model.matrix()`, `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`,
 #'   [gp_cv()], [certify()], [gp_posterior()], profile intervals and [`augment()`][gp_broom] without `newdata` need all
-#'   observations at once and stop with errors of class `kernops_input_error` that name an alternative.
+#'   observations at once. For fits of tables, they stop with an error of class `kernops_input_error`, whose message
+#'   suggests an alternative.
 #'
 #' @section Memory: A fit reads chunks of the table, and at most some cells of about 65,536 rows are in memory at a
 #'   time. In predictions, each process has the field of one cell in memory, which takes 0.5 to 1 GB for any number of

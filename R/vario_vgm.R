@@ -69,7 +69,7 @@ vgm_leaf <- function(leaf, factor) {
   }
   variance <- factor * (p$variance %||% 1)
   row <- c(vgm_models[[leaf$label]](p), psill = variance, if (length(p$ratio)) list(anis = c(p$angle %% 360, p$ratio)))
-  # the variogram log(h + r) of gstat is log(1 + h / r) plus a nugget of log(r)
+  # gstat's variogram log(h + r) is log(1 + h / r) plus a nugget of log(r)
   jump <- if (leaf$label == "logarithmic") list(c(vgm_row("Nug", 0), psill = -variance * log(p$range)))
   c(list(row), jump)
 }

@@ -75,7 +75,7 @@ seconds_of_cells <- 6e-7
 
 # The periods of the torus. They are chosen so that each difference of points plus or minus a period either has a
 # negligible kernel or is larger than all differences. From the span to twice the span, where no differences of points
-# are, the kernel is multiplied by a function that falls smoothly to 0. `unit` is a length over which the kernel changes
+# lie, the kernel is multiplied by a function that falls smoothly to 0. `unit` is a length over which the kernel changes
 # noticeably.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)

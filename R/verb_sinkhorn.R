@@ -1,8 +1,8 @@
 #' Optimal transport with entropic regularisation
 #'
-#' Computes the transport cost between two weighted samples of points by Sinkhorn's algorithm: for balanced or
-#' unbalanced transport, as a cost or as a debiased divergence, and on request with gradients. The transport plan is a
-#' symbolic matrix.
+#' Computes the transport cost between two weighted samples of points by Sinkhorn's algorithm, for balanced or
+#' unbalanced transport. The result is a cost or a debiased divergence, on request with gradients. The transport plan is
+#' a symbolic matrix.
 #'
 #' @param x,y the samples: n x d and m x d matrices or data frames of finite numbers, or vectors.
 #' @param epsilon the strength of the regularisation, in the unit of the cost: a positive number. A smaller `epsilon`
