@@ -186,9 +186,9 @@ new_certificate <- function(object, result, level, exact) {
   structure(certificate, class = "gp_certificate")
 }
 
-# The largest possible differences: of the log-likelihood; of predictions, in exact standard errors, as root mean square
-# and maximum; and the interval of the relative differences of standard errors. Sites with standard error 0 are omitted:
-# they are at observations without noise.
+# Bounds for approximate minus exact results: the interval for the log-likelihood; the root mean square and the maximum
+# of the differences of predictions, divided by the exact standard errors; and the interval for the relative differences
+# of standard errors. Sites with standard error 0, which are at observations without noise, are omitted.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low

@@ -40,8 +40,9 @@
 #' number of columns requires a separate compiled kernel. Therefore columns are removed only when at least half of them
 #' have stopped, and only for 100,000 points or more.
 #'
-#' If the matrix is singular to rounding, `"minres"` stops a column at the smallest residual. If rounding errors make
-#' the residual larger than that of the starting value, the starting value is returned.
+#' If the matrix is numerically singular, `"minres"` stops the iterations of a column when they no longer reduce its
+#' residual. If rounding errors make the residual larger than the residual of the starting value, the starting value is
+#' returned.
 #'
 #' With an operator in float32, the solution still reaches a residual of `tol` in float64, as far as float32 allows, by
 #' iterative refinement: the system is solved again for the correction.

@@ -7,14 +7,16 @@
 # with the weights w of a prediction and the weights e of kriging, the mean square error of the prediction exceeds the
 # mean square error of kriging by (w - e)' K (w - e).
 #
-# A row has the excess of RMSE and CRPS over exact kriging in %, and the coverage in %. `default`: predict(). `local`:
-# predictions from the nearest observations, as many as gp() chooses. `observations`: predictions from the nearest
-# observations and earlier new points, the method for more than 20,000 observations whose field is not used.
+# Each row of the output shows, for one case and one kind of predictions, by how many % RMSE and CRPS exceed the scores
+# of exact kriging, and the coverage in %. The kinds are `default`: predict(); `local`: predictions from the nearest
+# observations, as many as gp() chooses; and `observations`: predictions from the nearest observations and earlier new
+# points, which gp() uses for more than 20,000 observations if predictions do not use the field at the observations.
 #
 # With `draws=20`, 20 data sets are simulated; for each, the covariance and a constant mean are estimated by the exact
 # method, on `backend`, and by method = "vecchia" with its defaults. Scores are expectations under the true covariance,
-# given the estimates; a row has the excess of the approximate fits over the exact fits in %, both coverages, and the
-# mean difference of log-likelihoods, exact minus approximate. `cores` is the number of rows that run at a time.
+# given the estimates. Each row then shows by how many % the scores of the approximate fits exceed the scores of the
+# exact fits, the coverage of the exact fits and of the approximate fits, and the mean difference of log-likelihoods,
+# exact minus approximate. `cores` is the number of rows that are computed at a time.
 
 library(kernops)
 internal <- asNamespace("kernops")

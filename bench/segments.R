@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, compared with base R and, if installed, collapse and data.table. The machine may be
-# shared, so only the ratio of two times of one run is meaningful. With a GPU, the script also measures sums on the GPU:
-# compared with CUB by segments.cu, scans.cu and sorts.cu, if nvcc is found, and called from R with data on the GPU. The
-# results are recorded in HISTORY.md.
+# shared, so only the ratio of two times of one run is meaningful. With a GPU, the script also measures sums of data on
+# the GPU, called from R. If nvcc is found, segments.cu, scans.cu and sorts.cu compare the kernels with CUB. The results
+# are recorded in HISTORY.md.
 
 library(kernops)
 
@@ -40,8 +40,8 @@ lengths_of <- function(mean) { # random lengths with this mean, at least 1
   c(lengths, n - sum(lengths))
 }
 
-# g is the group of each value; sorted groups are reduced as segments. The functions in `slow` take many times as long
-# and run only once.
+# g is the group of each value; sorted groups are reduced as segments. Functions that take many times as long as the
+# others (`slow`) run only once.
 compare <- function(name, g, lengths = NULL, goal, slow = TRUE) {
   make <- \() if (is.null(lengths)) seg_plan(g = g) else seg_plan(lengths = lengths)
   plan <- make()

@@ -4,8 +4,9 @@
 openings <- "What|Who|Whether|Of|Those|That of"
 pattern <- sprintf("^(%1$s)\\b|[.;:!?] +(%1$s)\\b", openings)
 
-# Paraphrases for which the field has a word, such as "centred at" for "seen from", and words of people for programs. A
-# few of these words are right in their context, so that a small number is allowed; bench/HISTORY.md is an archive.
+# Paraphrases of terms of the field, such as "seen from" for "centred at", and verbs that treat a program as a person.
+# Some of these words are right in their context, so that a small number is allowed. bench/HISTORY.md is not checked,
+# because it is an archive.
 paraphrases <- paste("seen from", "so many", "side by side", "by itself", "of (its|their) own", "one's own", "nobody",
                      "what is there", "what was made", "where it began", "sums so far", "exponents that weigh",
                      "\\btold\\b", "by turns", "no more than", "\\btakes in\\b", sep = "|")

@@ -9,7 +9,7 @@ namespace kernops {
 namespace cpu {
 
 SegmentJob segment_job(const SegmentRequest& request);  // makes a job with all members except the order of groups
-void run_engine(const SegmentRequest& request);         // reduces values or values times weights, or computes a softmax
+void run_engine(const SegmentRequest& request);         // a reduction (with or without weights) or a softmax
 void scan_segments(const SegmentRequest& request);
 
 // Calls f(s, m, n) for each value: the value at position m is in segment s and in row n of x.

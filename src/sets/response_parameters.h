@@ -3,8 +3,8 @@
 // The scale of all variances is profiled, so that the search varies only shares of the total variance. The share of the
 // nugget is exp(-s) with s >= 0, and the share of the first variance is 1 - exp(-s). If a response has almost no
 // spatial field, s is near 0 and proportional to the field's variance, so that the likelihood still has a slope. If
-// there is little noise, -s is the logarithm of the nugget's share. Other variances are represented by the logarithms
-// of their ratios to the first variance.
+// there is little noise, s is large, and the search moves the nugget's share on a logarithmic scale. Other variances
+// are represented by the logarithms of their ratios to the first variance.
 #pragma once
 #include <vector>
 

@@ -46,7 +46,8 @@ test_that("quadratic forms of the matrix logarithm agree with dense algebra", {
   full <- cells_case(wide = 499)
   expect_equal(full$system$logdet(full$W), full$logdet, tolerance = 1e-12)
   expect_lt(abs(full$system$error()$logdet), 1e-9)
-  # tr log A = log det H - log det L L'; with unit vectors as probes, the estimate of the trace is exact
+  # log_forms() returns z' log(A) z for each column z of its argument, where A = L^-1 H L'^-1 and L is the factor. For
+  # the unit vectors, the sum of these forms is the trace of log A, which equals log det H - log det L L'.
   case <- cells_case(n = 60, side = 2, m = 5)
   logdet <- case$system$logdet(case$W)
   forms <- case$system$posterior$log_forms(diag(nrow(case$H)))
@@ -102,7 +103,7 @@ test_that("if there is no factor for weights of both signs, sets widen before ex
             family = student(2, 0.25), estimate = "none", neighbours = 10)
   expect_true(failed)
   expect_lt(min(fit$latent$terms$weight), 0)
-  expect_null(fit$latent$terms$curvature) # stored with expected weights only
+  expect_null(fit$latent$terms$curvature) # `curvature` is stored only if expected weights are used
   expect_gte(fit$vecchia$wide, 15)
 })
 

@@ -48,7 +48,7 @@ test_that("the CPU combines values by a balanced tree", {
   expect_identical(fold(x, op, lengths = lengths), vapply(by_lengths(lengths), \(at) tree(x[at]), 0))
 })
 
-test_that("an operation can be printed, saved, and has its identity", {
+test_that("an operation can be printed and saved, and the result of an empty segment is its identity element", {
   op <- seg_op("Hypot(a, b)", identity = 0)
   expect_snapshot(op)
   expect_identical(fold(c(3, 4), op, lengths = c(2, 0)), c(5, 0))

@@ -90,15 +90,16 @@ struct PanelPlan {
 // A Plan in which contractions have been removed from the steps of pairs. The remaining steps and the summand f read
 // only the first `kept` entries of each level (row, column, uniform).
 //
-// If `vector_sum` has a size > 0, the summand is f times this vector; In this case, f also contains the numbers of the
+// If `vector_sum` has a size > 0, the summand is f times this vector. In this case, f also contains the numbers of the
 // pair that the entries of the vector read. `factor` is the slot of a number by which the sum of a row is multiplied,
 // or 0; `entry_factors` is the slot of a vector by which the sum is multiplied entry by entry, or 0.
 //
-// If an exponent is expanded, the norms are the first entries of their levels, and the code of pairs has a second
-// version with the expansion. If `weighted`, column_norm is not added to each exponent, and is not the first entry of
-// its level. Instead, 2^column_norm is the weight of a column, or a factor of this weight. If summed vectors are
-// multiplied by the weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are
-// included in the vectors. The sums are then multiplied by the roots, with the signs of the weights.
+// If an exponent is expanded, the norm of the row vector is the first entry of the row level, and the norm of the
+// column vector is the first entry of the column level. The code of pairs then has a second version, which uses the
+// expansion. If `weighted`, column_norm is not added to each exponent, and is not the first entry of the column level.
+// Instead, 2^column_norm is the weight of a column, or a factor of this weight. If summed vectors are multiplied by the
+// weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are included in the
+// vectors. The sums are then multiplied by the roots, with the signs of the weights.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // used by one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;

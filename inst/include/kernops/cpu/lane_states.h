@@ -1,5 +1,6 @@
-// The states of many rows, with one row in each lane of a pack. All rows of a tile process one column after another. An
-// accumulator that has no LaneStates processes one row after another.
+// The states of many rows, with one row in each lane of a pack. LaneWorker (kernops/cpu/rows_in_lanes.h) adds one
+// column after another to the states of all rows of a tile. Accumulators without LaneStates are used only by Worker
+// (kernops/cpu/map_reduce.h), which processes one row after another.
 #pragma once
 #include <kernops/cpu/accumulate.h>
 #include <kernops/cpu/buffer.h>

@@ -40,7 +40,7 @@ template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& p
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
-// An argument of an operation. The type does not depend on the level, as in the CPU's tiles.
+// An argument of an operation. As in the CPU's tiles, the type does not depend on the level (row, column or pair).
 template <class T> struct RegisterView {
   const T* v;
   bool repeats;
@@ -73,7 +73,8 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
   return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
 }
 
-// An expanded exponent c |x - y|^2: the sum of the norms of x and y, and of the inner product of -2 c x and y.
+// Computes an expanded exponent: one norm, or the sum of two norms, plus an inner product. For c |x - y|^2, the norms
+// are c |x|^2 and c |y|^2, and the vectors are -2 c x and y.
 template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
   T sum = norm.v[0];
   KERNOPS_EACH(k, D) sum += x.v[k] * y.v[k];

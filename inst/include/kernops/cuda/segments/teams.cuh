@@ -25,7 +25,7 @@ template <int threads> struct Team {
     __syncthreads();
     return rank() == 0;
   }
-  // True for the thread or the warp of the team that runs sequential loops over values.
+  // True in the threads that run sequential loops over values: the first warp, or all threads of a smaller team.
   static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 
