@@ -134,11 +134,13 @@ joint_field <- function(object, base, targets, places, points = NULL) {
   )
 }
 
-# The distinct locations of points u, called places. A list of the `count` of places; part(some), the joint distribution
-# of some places given the `posterior` of the base points, see joint_sets(); `of`, the index of the place of each point;
-# and `entries`, the sums of coefficients of effects at the points, see beside_coefficients(). The first indices belong
-# to the `known` base points, the following indices to new places. The index is 0 for points without variance, and NA if
-# the variance is not a number.
+# Finds the distinct locations of points u, called places. Returns a list with these elements:
+#   count     the number of new places and of new coefficients of effects, at least 1
+#   part      a function; part(some) is the joint distribution of some places given the `posterior` of the base points,
+#             see joint_sets()
+#   of        the index of the place of each point: base points of `known` come first, then new places; 0 for points
+#             without variance, and NA if the variance is not a number
+#   entries   the coefficients of effects that are added at each point, see beside_coefficients()
 joint_places <- function(object, base, u, posterior = NULL) {
   entries <- base$entries(u)
   object <- base$field %||% object

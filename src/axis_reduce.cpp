@@ -45,7 +45,7 @@ void read_values(SEXP x, AxisRequest& request) {
 }  // namespace
 
 // x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is a list made by segment_operation() of R.
-// The results are doubles, and the results of a slice are contiguous. If they stay on the GPU, they are a matrix with
+// The results are doubles, and the results of a slice are contiguous. Results that stay on the GPU are a matrix with
 // `rows` rows; `rows` is -1 if x is not a matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows,

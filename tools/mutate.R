@@ -1,4 +1,5 @@
-# Runs the tests of each row on each of its mutants; called by tools/mutate. A mutant runs in a process that is forked
+# Called by tools/mutate. A row is an operation of ops.def or a reduction of reductions.def. A mutant of a row flips the
+# sign of one gradient. The script runs the tests of a row with each mutant of the row, in a process that is forked
 # before the tables of operations are created; KERNOPS_MUTANT has the name of the mutant.
 suppressPackageStartupMessages({library(testthat); library(kernops)})
 

@@ -242,7 +242,7 @@ test_that("the CUDA texts of kernels for long vectors compile", {
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
-  # compilation fails if shared memory cannot hold the vectors of a block together with the other columns
+  # compilation fails if shared memory cannot hold the long vectors b together with the vectors y of the same columns
   compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "Wide<.*VectorSum<", "sm_90")
 })
 

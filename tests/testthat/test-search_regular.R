@@ -77,7 +77,7 @@ test_that("equal terms of a sum get different starting values, and given values 
   expect_true(all(starts[, 4] > 2 * starts[, 6]))
 })
 
-test_that("the slope of a line is found in any units", {
+test_that("the slope of a line is found for any units of measurement", {
   withr::local_seed(19)
   u <- 1:50
   z <- 3 + u + rnorm(50, sd = 0.1)

@@ -12,7 +12,7 @@ struct View {
 
 View view(const double* a, int lda, int transposed) { return transposed ? View{a, lda, 1} : View{a, 1, lda}; }
 
-// c = scale sum_k a(i, k) b(k, j) + kept c, for the entries that `wanted` names.
+// Computes c(i, j) = scale sum_k a(i, k) b(k, j) + kept c(i, j) for the entries for which wanted(i, j) is true.
 template <class A, class B, class Wanted>
 int product(int m, int n, int k, double scale, A a, B b, double kept, double* c, int ldc, Wanted wanted) {
   for (long long j = 0; j < n; ++j)
@@ -76,7 +76,8 @@ EXPORT int cublasDtrmm_v2(void*, int right, int upper, int transposed, int unit,
   return product(m, n, m, *scale, triangle, x, 0, c, ldc, all);
 }
 
-// T x = b, or x T = b, by substitution: a T on the right is transposed and multiplies rows of b from the left.
+// Solves T x = b, or x T = b, by substitution. The system x T = b is solved as T' x' = b', whose right-hand sides are
+// the rows of b.
 EXPORT int cublasDtrsm_v2(void*, int right, int upper, int transposed, int unit, int m, int n, const double* scale,
                           const double* t, int ldt, double* b, int ldb) {
   if (unit || *scale != 1) return 15;

@@ -113,7 +113,7 @@ Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu&
 
 Settings numbers_of(const Recipe& recipe, Settings settings);  // reductions in bulk always use float64
 bool adds_by_tiles(const Settings& settings);                  // true if tensor cores may add up floats
-bool adds_carefully(const Settings& settings);                 // true if sums have more bits than the numbers
+bool adds_carefully(const Settings& settings);                 // true for Kahan sums, and for sums of floats in doubles
 bool fits(const Plan& plan, const Settings& settings);
 // Returns all recipes of the layouts by_rows and by_tiles that choose() may return for this plan, ordered from many
 // rows to few rows. The result includes recipes for at most `few_rows` rows only if `few` is true.

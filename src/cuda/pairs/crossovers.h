@@ -22,11 +22,12 @@ constexpr int product_by_tiles = 32;   // a  minimum entries of an inner product
 constexpr int columns_by_tiles = 14;   // c  minimum entries of a summed vector of the column
 constexpr int most_registers = 16384;  // m  a device reserves local memory for every thread that it can run
 
-// Contractions and vector sums by tiles: minimum numbers of entries, and maximum numbers of contractions.
+// Contractions and vector sums by tiles: minimum numbers of entries, and the maximum number of contractions. An entry
+// of a vector may be computed from at most `most_leaves` vectors of each level (row, column, uniform).
 constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
 constexpr int product_beside_states = 24;                       // d  the first limit if f or w has several entries
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries in vector sums, other reductions
-constexpr int most_contractions = 4, most_leaves = 2;           // m  contractions; vectors of a level in an entry
+constexpr int most_contractions = 4, most_leaves = 2;           // m  contractions; vectors of each level
 constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
 constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum k of a search
 
@@ -53,7 +54,7 @@ constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  maximum values o
 constexpr int kept = 4, beside_kept = 304;                // m  the same limits without a vector sum
 constexpr int values_by_warpgroups = 896;                 // d  maximum without a vector sum; above, panels
 
-// Panels: the numbers of entries, contracted or summed, above which panels are faster than tiles.
+// Panels: minimum numbers of contracted or summed entries, at which panels become faster than tiles.
 struct Panels {
   int several;  // minimum contracted entries if a pair has several numbers
   // for sums with exponential weights: contracted plus summed entries, and minimum number of summed entries

@@ -44,12 +44,12 @@ constexpr int merged_by_one = 64;
 // entry of a row.
 constexpr int merged_rows = 32, merged_entries = 8;
 
-// The job of a reduction of pairs. `rows` and `columns` are the addresses of item 0. Item 0 of the columns need not
-// exist: only the columns column_begin .. column_end - 1 do. If few rows use the columns, the kernel computes the
-// columns from `sources`, and reads no filled level.
+// The job of a reduction of pairs. `rows` and `columns` are the addresses of item 0. Only the columns column_begin ..
+// column_end - 1 are stored; item 0 of the columns may be missing. If few rows use the columns, the kernel computes the
+// columns from `sources`, and does not read `columns`.
 struct PairJob {
   static constexpr int most_sources = 8;
-  const void *once, *rows, *columns;  // filled levels
+  const void *once, *rows, *columns;  // the levels that a FillJob has filled; `once` has the uniform values
   long long row_begin, row_end, column_begin, column_end;
   long long columns_per_split;  // number of columns of a split, which one block reduces
   int splits;                   // number of splits to reduce, or to merge

@@ -25,7 +25,7 @@ struct OffsetsJob {
   SegmentPlan plan;
   const long long* offsets;  // positions at which segments begin, in ascending order, and the last end
   long long first;           // the number of the plan's first value
-  int segments;              // number of segments that end among the values of the plan; they begin with offsets[0]
+  int segments;              // number of segments that end among the values of the plan; the first begins at offsets[0]
 };
 
 // A plan of segments that are runs of equal adjacent keys.

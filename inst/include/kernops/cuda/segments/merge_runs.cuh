@@ -1,6 +1,6 @@
-// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968). When two sorted runs are
-// merged, each thread finds the items of both runs that it merges by a binary search along a diagonal of the merge
-// matrix (Green, McColl and Bader 2012).
+// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968). When the block merges two
+// sorted runs, each thread merges a part of both runs. A binary search along a diagonal of the merge matrix finds where
+// this part begins in each run (Green, McColl and Bader 2012).
 #pragma once
 #include <kernops/portable.h>
 
@@ -16,8 +16,8 @@ template <class Item> struct Gapped {
   __device__ __forceinline__ Gapped from(int k) const { return {items, first + k}; }
 };
 
-// Returns how many of the first `along` items of the merged runs come from a; if items are equal, items of a come
-// first.
+// Returns the number of items of a among the first `along` items of the merged runs. If items are equal, items of a
+// come first.
 template <class Items, class N>
 __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_count, N along) {
   N low = along > b_count ? along - b_count : 0, high = along < a_count ? along : a_count;

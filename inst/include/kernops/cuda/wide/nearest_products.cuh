@@ -22,7 +22,7 @@ struct UnitsOfVectors {
   }
 };
 
-// A chunk of the vectors of a warp's rows, as fragments of tensor cores.
+// One chunk of the vectors of the 32 rows of a warp, as fragments of tensor cores.
 struct ChunkOfRows {
   UnitsOfVectors x[2][2];
   __device__ __forceinline__ void get(const float* chunk) {
