@@ -10,8 +10,8 @@
 
 # A list of the functions of sparse_posterior() for the coefficients of effects and the places of the field, in this
 # order. `factor` has the rows of U, and `probes` is a result of level_probes(). The list also has error(), the standard
-# error of the latest logdet(). Precisions are lists that observed_levels() returns. long: the operators of one matrix,
-# each a few lines long, which share the data of the matrix
+# error of the latest logdet(). Precisions are lists that observed_levels() returns.
+# long: the operators of one matrix, each a few lines long, which share the data of the matrix
 levels_posterior <- function(pattern, factor, probes) {
   field <- sparse_posterior(pattern, factor)
   first <- seq_len(pattern$levels)

@@ -49,8 +49,8 @@ columns_of <- function(state, chosen) {
 # residuals come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits
 # in each pass. The `recorded` numbers are those of the first pass. With `check` = 0 there is a single pass, and true
 # residuals are not computed. If `check` is less than n, the true residuals are first estimated from a sample of `check`
-# rows; all rows are computed only if the estimate requires a correction. long: passes of refinement around one loop,
-# which share variables
+# rows; all rows are computed only if the estimate requires a correction.
+# long: passes of refinement around one loop, which share variables
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
   space <- system$space <- system$space %||% vector_space() # by default, vectors of R

@@ -12,8 +12,8 @@
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` need not contain the right-hand side. `lambda` is one number, or has a number for each point; the numbers must
-# be at least `least`. Entries of K for pairs of points outside `ranges` are 0. long: the operators of one matrix, each
-# a few lines long, which share the data of the matrix
+# be at least `least`. Entries of K for pairs of points outside `ranges` are 0.
+# long: the operators of one matrix, each a few lines long, which share the data of the matrix
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   check_solver_operator(op, call)
   input <- match_points(op, b_name, input)
