@@ -20,7 +20,7 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;
-  // True if sums of several pairs can be added instead of single pairs.
+  // True if a caller may first sum the values of several pairs, and then add this sum to the state.
   static constexpr bool adds_tiles =
       (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
   // Minimum number of resident threads per multiprocessor, which limits the registers of a thread. 0 leaves this choice

@@ -87,7 +87,8 @@ KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& column
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
-// Computes exponentials for number `turn` of the pairs that a thread processes at a time.
+// Computes exponentials of one pair; `turn` is the index of this pair among the pairs that a thread processes at a
+// time.
 template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
   Vec<T, D> result;
   KERNOPS_EACH(k, D) result.v[k] = exp2_in_turn(x.v[k], turn);
@@ -184,8 +185,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }
 
-// Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries; `as_matrices` selects the
-// layout of columns, which rows for warp groups also have. Returns the squared length of the vector.
+// Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries. If `as_matrices` is true, the
+// layout is the layout of columns; rows for warp groups use this layout, too. Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
@@ -203,8 +204,8 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
 
 // Stores a vector of an expanded exponent, and its norm. Negative weights of coordinates make the norm NaN. The norm is
 // computed from the stored vector, so that the rounding of the vector has the same effect as a small shift of the
-// point. If the vector of a column is also `summed`, and is so short that its 16-bit numbers are coarse, the column is
-// not near (is_near()).
+// point. If a weighted sum also reads the vectors of columns (`summed`), a column is not near (is_near()) if its vector
+// is so short that the 16-bit numbers are coarse.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
@@ -223,8 +224,9 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
 // vector is not near (the tensor cores cannot use it) if it is not finite, or if its largest entry is outside 2^-60 ..
 // 2^60. Entries that are much smaller than the largest entry lose digits, which matters only in products with large
 // entries of the other vector. Therefore `norm` is 2 if a nonzero entry is much smaller, 1 if only zeros are much
-// smaller, and 0 if no entry is much smaller. A pair is near if its two norms add up to less than 3. If the vector of a
-// column is also `summed`, the column is not near if an entry is so small that it has too few digits.
+// smaller, and 0 if no entry is much smaller. A pair is near if its two norms add up to less than 3. If a weighted sum
+// also reads the vectors of columns (`summed`), a column is not near if an entry is so small that it has too few
+// digits.
 template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;

@@ -39,8 +39,8 @@ template <class F, class T, bool skip> struct SliceFold {
     if (!skip || x == x) s = join_folds<F>(s, {x, 1});
   }
 
-  // The fold of a slice that is not contiguous in memory. Adjacent threads compute adjacent results, and a thread reads
-  // its part of a slice.
+  // The fold of a slice that is not contiguous in memory. Adjacent threads compute adjacent results, and each thread
+  // folds its own part of a slice.
   __device__ FoldState across() const {
     constexpr int batch = 8;
     const long long share = (post.end - post.begin + job.parts - 1) / job.parts;
@@ -72,8 +72,8 @@ template <class F, class T, bool skip> struct SliceFold {
     }
   }
 
-  // The fold of the values from position k to `end`. These values are too few for a tile, or lie in several contiguous
-  // runs (job.reduced).
+  // The fold of the values from position k to `end`. These values are too few for a tile (`each` values per lane), or
+  // lie in several contiguous runs (job.reduced).
   template <int lanes> __device__ FoldState fold_rest(T* room, long long k, long long end, int lane) const {
     __syncwarp();
     KERNOPS_UNROLL_BY(1)
@@ -87,8 +87,8 @@ template <class F, class T, bool skip> struct SliceFold {
   }
 
   // The fold of a contiguous slice, which adjacent threads share. A warp loads adjacent values of a tile, and
-  // transposes these values in shared memory, so that each lane folds consecutive values. The next tile is loaded at
-  // the same time.
+  // transposes these values in shared memory, so that each lane folds consecutive values. While the warp folds a tile,
+  // the next tile is loaded.
   template <int lanes> __device__ FoldState along() const {
     constexpr int tile = lanes * each;
     const int lane = post.part % lanes, warp = post.part / lanes, warps = job.parts / lanes;

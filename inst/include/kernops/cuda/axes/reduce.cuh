@@ -42,7 +42,7 @@ template <class R, class T, bool skip> __device__ SliceState<R> reduce_part(cons
   return s;
 }
 
-// The state of a whole slice, or of a chunk of a slice, in the thread of the first part.
+// Returns the state of a slice, or of a chunk of a slice, to the thread of the first part.
 template <class R, class T, bool skip>
 __device__ SliceState<R> reduce_parts(SliceState<R>* shared, const SliceJob& job, const Post& post) {
   return join_states<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);

@@ -55,7 +55,8 @@ template <int threads> __device__ void take_out_column(const PivotJob& job) {
   if (threadIdx.x == 0) job.partials[blockIdx.x] = mine;
 }
 
-// One block finds the largest of the diagonal entries that the blocks of take_out_column() found, and its point.
+// Each block of take_out_column() has found one diagonal entry. One block finds the largest of these entries, and
+// copies the coordinates of its point.
 template <int threads> __device__ void choose_pivot(const PivotJob& job) {
   __shared__ long long chosen;
   Pivot mine{job.n, -1, 0};

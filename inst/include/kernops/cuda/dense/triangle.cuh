@@ -45,9 +45,9 @@ __device__ inline void take_columns(const TriangleJob& job) {
   }
 }
 
-// Subtracts left right' from the columns of a symmetric matrix in `block`, and converts the difference to weights of a
-// sum over the lower triangle. For this purpose, entries below the diagonal are doubled, and entries above the diagonal
-// become 0.
+// Subtracts the matrix product left right' from the columns of a symmetric matrix in `block`, and converts the
+// difference to weights of a sum over the lower triangle. For this purpose, entries below the diagonal are doubled, and
+// entries above the diagonal become 0.
 __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;

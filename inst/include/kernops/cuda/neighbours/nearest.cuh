@@ -31,7 +31,7 @@ template <int D, int listed> class TreeSearch {
     const int upper = (tree_.levels - 1) % 5 + 1;  // number of levels of the first step
     int depth = 0;
     long long node = 1;
-    double distance[deepest];  // of this lane's open nodes; as a member, it would keep the list out of registers
+    double distance[deepest];  // of this lane's node in each step; a member array would keep the list out of registers
     distance[0] = open(node, upper);
     while (depth >= 0) {
       const int step = depth == 0 ? upper : 5, nearest = nearest_open(distance[depth]);
@@ -61,8 +61,9 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // Opens the nodes `step` levels below `node`, one for each lane, and returns the distance of this lane's node. The
-  // distance is infinite if no point of this lane's node has a position below the limit.
+  // Opens the nodes `step` levels below `node`, one for each lane, and returns the distance of this lane's node. Only
+  // points whose position is below the limit are candidates. The distance is infinite if this lane's node has no such
+  // point.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;

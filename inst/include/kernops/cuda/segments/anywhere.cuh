@@ -6,9 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Terms of values at any positions. Neighbouring lanes load neighbouring values, and arrange() then gives the lanes the
-// same values as for contiguous memory, so that sums have the same bits. If terms depend on the segment (by_segment),
-// lanes load the values in this order from the start.
+// Terms of values at any positions. Neighbouring lanes load neighbouring values. Then arrange() exchanges the values,
+// so that each lane has the same values as for contiguous memory, and sums have the same bits. If terms depend on the
+// segment (`by_segment`), each lane loads these values directly, without an exchange.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;

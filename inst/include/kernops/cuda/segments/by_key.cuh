@@ -1,8 +1,8 @@
 // Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
 // in its tile as soon as the block has the keys. It then reduces the values, and reads the number of runs that end
-// before its tile. This read cannot cause a deadlock, because blocks of earlier tiles began earlier and publish their
-// counts without waiting. Counts are whole numbers, and values are joined as in cuda/segments/reduce.cuh. Therefore
-// results have the same bits as a reduction with a plan of segments.
+// before its tile. This read cannot cause a deadlock: the blocks of earlier tiles began earlier, and every block
+// publishes its count before it waits for other blocks. Counts are whole numbers, and values are joined as in
+// cuda/segments/reduce.cuh. Therefore results have the same bits as a reduction with a plan of segments.
 #pragma once
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/reduce.cuh>
@@ -17,9 +17,9 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
   atomicAdd(job.groups + tile / word_group, (1ull << 32) + unsigned(ends));
 }
 
-// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Each lane reads the count
-// of one tile of the group. Then the warp reads earlier groups, from the last to the first, until it reaches a group
-// that has published the total of all tiles up to its end.
+// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Consecutive tiles form
+// groups. Each lane reads the count of one tile of the same group. The warp also reads earlier groups, from the last to
+// the first, until it reaches a group that has published the total of all tiles up to its end.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;

@@ -73,7 +73,8 @@ template <class Op> struct LookBack {
     sections = groups + (job.tiles + scan_group - 1) / scan_group;
   }
 
-  // The combined part of the first `count` members of a group or section.
+  // The combined part of the first `count` members of a group or section. The members of a group are tiles, and the
+  // members of a section are groups.
   static __device__ __forceinline__ Part joined(const volatile Published* members, int count) {
     Part part = no_part<Op>();
     bool known = lane_id() >= count;
@@ -98,8 +99,8 @@ template <class Op> struct LookBack {
     return part;
   }
 
-  // Publishes the part of tile n and returns the part of all earlier tiles; the returned part is empty unless
-  // `continues` is true, that is, unless a segment continues from the previous tile.
+  // Publishes the part of tile n and returns the part of all earlier tiles. If `continues` is false, no segment
+  // continues from the previous tile, and the returned part has no values.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

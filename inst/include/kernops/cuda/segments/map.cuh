@@ -30,8 +30,9 @@ template <class V, class W, Where where, int VT, class F> __device__ void each_i
   });
 }
 
-// Computes a result for each value; writes it to the position of the value (`in_place`), or in the order of the
-// segments, in which a value may occur several times.
+// Computes a result for each value. If `in_place` is true, writes the result to the position of the value. If not,
+// results are in the order of the segments; a value may then have several results, because it may be in several
+// segments.
 template <class What, class V, class W, class Result, Where where, bool in_place, int VT>
 __device__ void map_values(const SegmentRun& job) {
   each_in_segment<V, W, where, VT>(job, [&](const InSegment<V, W>& s) {

@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Items in shared memory, with a gap after each 16 items, so that neighbouring threads access different banks; a thread
-// processes 16 or 8 items.
+// Items in shared memory, with a gap after each 16 items. A thread processes 16 or 8 consecutive items. The gaps ensure
+// that neighbouring threads access different banks.
 template <class Item> struct Gapped {
   Item* items;
   int first;

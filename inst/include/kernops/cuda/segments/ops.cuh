@@ -43,7 +43,7 @@ template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy 
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// A sum without compensation. Most parts of the sum are joined pairwise.
+// A sum without compensation. Rounding errors stay small, because most parts of the sum are joined pairwise.
 template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   using State = T;
   using Staged = T;

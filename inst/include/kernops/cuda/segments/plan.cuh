@@ -23,7 +23,7 @@ template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   job.plan.limits[tile] = low;
 }
 
-// Stores the bits of the values of a tile: 1 if a segment ends with the value. One block per tile.
+// Stores one bit for each value of a tile; the bit is 1 if a segment ends with the value. One block per tile.
 template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   __shared__ unsigned bits[size / 32];
   const int tile = blockIdx.x, end = job.plan.limits[tile + 1];
@@ -66,7 +66,8 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
 // Returns whether two keys differ; two NaN keys are equal.
 template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
-// Stores the bits of a tile, and the number of runs that end in the tile; one block per tile.
+// Stores one bit for each key of a tile, which is 1 if a run ends with the key, and the number of runs that end in the
+// tile. One block per tile.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
   __shared__ int counts[warps];

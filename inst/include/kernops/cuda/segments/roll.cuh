@@ -4,8 +4,8 @@
 //
 // A block moves over the values in steps; in each step every thread owns one chunk of VT values. A window that
 // begins in a thread's chunk is joined from
-//   its values in this chunk, and `rest` more values;
-//   `chunks` whole chunks, which begin `width` values after chunks of earlier threads;
+//   the window's values in this chunk, and the next `rest` values;
+//   `chunks` whole chunks, each of which begins `width` values after the chunk of an earlier thread;
 //   the first values of the chunk that begins `width` values after the thread's own chunk.
 // Shared memory has two ring buffers. The first buffer holds width + step values, so that each value is read from
 // global memory only once. The second buffer holds the states of chunks.

@@ -28,8 +28,8 @@ template <class Op> struct RollChunks {
   // The state of a whole group; group 0 is the first group of this step.
   __device__ __forceinline__ const State& whole(int group) const { return late[place(group << job.group_bits)]; }
 
-  // Stores two states for the chunk of each thread: joined with the earlier chunks of its group, and with the later
-  // chunks of its group.
+  // Stores two states for each thread: the thread's chunk joined with the earlier chunks of its group, and the chunk
+  // joined with the later chunks of its group.
   __device__ __forceinline__ void put(int n, const State& chunk) {
     const int size = 1 << job.group_bits, lane = n & (size - 1);
     State s = chunk, t = chunk;

@@ -7,8 +7,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Each warp calls give(n, row, from, to, counts) for some neighbouring values. Value n belongs to segment `row`, and
-// the window of value n consists of the values `from` .. `to` - 1. `counts` is false if the window has no result
-// because it is cut.
+// the window of value n consists of the values `from` .. `to` - 1. `counts` is false if the window has no result,
+// because it extends beyond the segment and the job requires complete windows.
 template <class Give> __device__ __forceinline__ void each_window(const RollRun& job, Give give) {
   const SegmentPlan& plan = job.run.plan;
   const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, last = job.first + job.count;

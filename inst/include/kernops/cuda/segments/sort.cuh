@@ -1,7 +1,7 @@
 // Sorts the values of segments by merging. The kernels are:
 //
 //   kernops_sort_short    sorts pieces of short segments, each segment separately (sort_short.cuh)
-//   kernops_sort_medium   sorts pieces of longer segments, if a segment fits a block
+//   kernops_sort_medium   sorts pieces of longer segments, each of which fits into the memory of a block
 //   kernops_sort_parts    sorts parts of long segments
 //   kernops_sort_merge    merges runs of a long segment in pairs; each block computes a part of the result
 //   kernops_sort_long     computes results of long sorted segments, with several blocks per segment

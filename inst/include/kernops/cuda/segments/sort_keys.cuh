@@ -38,8 +38,8 @@ __device__ __forceinline__ double wide(float x) {
   return bits == size ? small : -small;
 }
 
-// The keys of values of type T. Numbers have the keys from that of -Inf to that of Inf. The keys 0 and 1, and the three
-// largest keys, are reserved for missing and omitted values.
+// The keys of values of type T. The keys of numbers lie between the key of -Inf and the key of Inf. The keys 0 and 1,
+// and the three largest keys, are reserved for missing and omitted values.
 template <class T> struct Keyed {
   using Key = typename SortKey<T>::Key;
   static constexpr Key sign = Key(1) << (8 * sizeof(Key) - 1), largest = ~Key(0);

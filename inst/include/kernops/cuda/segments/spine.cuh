@@ -39,8 +39,8 @@ template <class Op> struct Carried {
   }
 };
 
-// The computation of the spine for one column of values. Carry n belongs to tile n - 1, and carry 0 is the state before
-// the first tile. Index `tiles` receives the state after the last tile.
+// The computation of the spine for one column of values. Carry n is the carry of tile n - 1. Carry 0 is the state
+// before the first tile, and carry number `tiles` is the state after the last tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
   const SegmentRun& job;

@@ -17,9 +17,9 @@ __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, in
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// Calls f(k, m, at, row) for each value of this lane: value k has the number m, the position `at` in x and, if `rows`
-// is true, the segment `row`. A lane has groups of `quad` neighbouring values; the lanes of a warp have neighbouring
-// groups.
+// Calls f(k, m, at, row) for each value of this lane: value k is number m in the order of the segments, is at position
+// `at` of x and, if `rows` is true, belongs to segment `row`. A lane has groups of `quad` neighbouring values; the
+// lanes of a warp have neighbouring groups.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;
@@ -76,7 +76,7 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// The user's values for segment `row` of the plan.
+// The numbers that the user gave for segment `row` of the plan, as a function of the index of the number.
 struct Given {
   const SegmentRun& job;
   int column, row;

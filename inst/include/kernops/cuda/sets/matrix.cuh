@@ -81,7 +81,7 @@ template <class T, bool split> struct SetMatrix {
   SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // as if the panel had a row 0
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // address of a virtual row 0
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 

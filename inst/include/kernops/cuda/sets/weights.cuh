@@ -1,5 +1,6 @@
-// Computes the weights of the neighbours in the conditional mean of each point, the conditional standard deviation of
-// the point, and the derivatives of both; cpu/sets/weights.h has the formulas.
+// Computes the weights of the neighbours in the conditional mean of each point, and the conditional standard deviation
+// of the point. Also computes the derivatives of the weights and of the standard deviation. The formulas are in
+// cpu/sets/weights.h.
 #pragma once
 #include <kernops/cuda/sets/changes.cuh>
 

@@ -1,8 +1,8 @@
 // The tiled map-reduce for long vectors. First, all threads compute the contractions of a tile of pairs together
 // (cuda/wide/contraction.cuh). Then each thread evaluates and reduces the pairs whose contractions are in its
-// registers: 4 rows x 2 C columns. If this evaluation requires too many registers, a thread instead processes one row
-// and all columns of the tile, as in cuda/map_reduce.cuh, and reads the contractions from shared memory. If only
-// contractions read a vector, a thread never holds the whole vector in registers.
+// registers: 4 rows x 2 C columns of a tile with 8 C columns. If this evaluation requires too many registers, a thread
+// instead processes one row and all columns of the tile, as in cuda/map_reduce.cuh, and reads the contractions from
+// shared memory. If only contractions read a vector, a thread never holds the whole vector in registers.
 #pragma once
 #include <kernops/cuda/wide/tiles.cuh>
 

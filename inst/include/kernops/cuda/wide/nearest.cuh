@@ -9,8 +9,9 @@
 //   parts                    number of 16-bit numbers that represent one number
 //   row, column              offsets of the vectors in their items
 //   product                  0: minimise the squared distance; 1 or -1: minimise the inner product times this sign
-//   root, negated            true if results are roots of distances, or have the opposite sign
-//   values, positions        the kind of results
+//   root                     true if results are the roots of squared distances
+//   negated                  true if results have the opposite sign
+//   values, positions        true if distances (or inner products) are results; true if column numbers are results
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/wide/nearest_lists.cuh>

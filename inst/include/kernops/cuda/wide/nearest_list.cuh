@@ -27,8 +27,8 @@ template <class T> struct OfLane {
     const OfLane other = of(lane);
     if ((other < *this) == nearer) *this = other;
   }
-  // sort() sorts the columns of all lanes by a bitonic network, nearest first. sort_parts(32) does the same for a
-  // bitonic sequence.
+  // sort() sorts the columns of all lanes by a bitonic network, nearest first. sort_parts(32) sorts columns that
+  // already form a bitonic sequence.
   __device__ __forceinline__ void sort() {
     KERNOPS_UNROLL_BY(1)
     for (int length = 2; length <= 32; length *= 2) sort_parts(length);

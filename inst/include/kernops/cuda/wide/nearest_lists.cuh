@@ -34,7 +34,7 @@ template <class Nearest> struct ListsOfWarp {
     shared.limits[row] = first_row + row < job.rows.count ? infinity<float>() : -infinity<float>();
     read_limits();
   }
-  // Returns the list of a row, which is followed by the buffer.
+  // Returns the address of the list of a row. The buffer of the row follows the list in memory.
   __device__ __forceinline__ Neighbour* list(int row) const {
     return job.lists + ((first_row + row) * (long long)job.splits + blockIdx.y) * (Nearest::listed + waiting);
   }

@@ -50,7 +50,7 @@ template <int size, int parts, bool product> struct NearestBounds {
 template <class Nearest> using BoundsOf = NearestBounds<Nearest::size, Nearest::parts, Nearest::product != 0>;
 
 // Returns the squared length of the longest vector of the rows or of the columns. For distances, the result is the
-// maximum of both.
+// maximum over rows and columns.
 template <class Nearest> __device__ __forceinline__ double longest_squared(const NearestJob& job, bool of_rows) {
   const double rows = job.longest[0], columns = job.longest[1];
   return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
@@ -86,7 +86,7 @@ __device__ __forceinline__ double sum_of_warp(double x) {
   return x;
 }
 
-// The two functions return the address of the vector of a row or of a column.
+// row_vector() and column_vector() return the address of the vector of a row or of a column.
 template <class Formula, class Nearest>
 __device__ __forceinline__ const double* row_vector(const NearestJob& job, int row) {
   return job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;

@@ -22,7 +22,7 @@ struct UnitsOfVectors {
   }
 };
 
-// One chunk of the vectors of the 32 rows of a warp, as fragments of tensor cores.
+// One chunk of each of the 32 rows that a warp processes, as fragments of tensor cores.
 struct ChunkOfRows {
   UnitsOfVectors x[2][2];
   __device__ __forceinline__ void get(const float* chunk) {
@@ -51,8 +51,8 @@ template <int size, int parts, int groups> struct NearestProducts {
 
   static __device__ __forceinline__ int column(int n, int e) { return 8 * n + threadIdx.x % 4 * 2 + e; }
 
-  // Starts the sums with the terms of the columns; For each two columns, `of_columns` holds four numbers: the terms of
-  // both columns, stored twice.
+  // Starts the sums with the terms of the columns. For each two adjacent columns, `of_columns` holds four numbers: the
+  // two terms, and then the same two terms again.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
     KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));

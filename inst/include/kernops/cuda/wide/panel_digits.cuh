@@ -2,9 +2,9 @@
 // number is rounded to a multiple of a step (a power of 2), and the multiple is written with some signed digits to the
 // base 256. One matrix product computes the products of digits i and j for all positions with the same sum i + j
 // (cuda/pairs/panel_digits.cpp). Contractions use three digits; the omitted part of a sum is then about 2^-24 of the
-// largest product. Products of scalars and vectors use four digits, and the omitted part is about 2^-29. They need this
-// accuracy because a scalar may be far larger than all other scalars of its row if the row equals the column, although
-// this scalar multiplies a difference of 0.
+// largest product. Products of scalars and vectors use four digits, and the omitted part is about 2^-29. These products
+// need this accuracy because a scalar may be far larger than all other scalars of its row if the row equals the column,
+// although this scalar multiplies a difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>

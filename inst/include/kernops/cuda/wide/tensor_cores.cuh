@@ -8,8 +8,8 @@ inline namespace KERNOPS_ISA {
 // Inner products of the rows and columns of a tile. The vectors of the columns are loaded into shared memory: all
 // chunks at once (`whole`), or in stages of a few chunks. With stages, one stage is multiplied while the next stage is
 // loaded. The vectors of a thread's rows stay in its registers (`resident`), or each chunk is loaded `ahead` chunks
-// before its use. If a weighted sum reads the columns again (`summed`), the totals of this sum occupy most registers.
-// For such sums, `whole` and `resident` have higher limits.
+// before its use. If a weighted sum reads the columns again (`summed`), `whole` and `resident` are true for longer
+// vectors than in other contractions.
 template <class Numbers, class L, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, L>;

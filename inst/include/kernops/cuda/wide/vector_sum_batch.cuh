@@ -29,8 +29,8 @@ template <class T, int columns, class S> struct ColumnEntries {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Calls each(address of the unit, column, first entry of the unit within the batch) for each unit that a thread
-  // loads, which is one of every 4 units in every 32nd column.
+  // Calls each(address of the unit, column, first entry of the unit within the batch) for each unit that this thread
+  // loads. A thread loads one of every 4 units, in every 32nd column.
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int column = threadIdx.x / 4; column < columns; column += 32)
@@ -49,8 +49,9 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Changes the entries that this thread has loaded: subtracts the centre, and multiplies by the square roots of the
-  // weights of coordinates (both only if they exist). Returns 0 if all entries are finite, and otherwise NaN.
+  // Changes the entries that this thread has loaded: subtracts the centre if there is a centre, and multiplies by the
+  // square roots of the weights of coordinates if there are weights. Returns 0 if all entries are finite, and otherwise
+  // NaN.
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {

@@ -1,7 +1,7 @@
 // Weighted sums of vectors of columns, such as b in Sum(k(x, y) * b), if the scalar k(x, y) of a pair is cheap to
 // compute (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the scalars of 2 columns in every 8 columns, and
-// tensor cores immediately multiply these scalars by the vectors. The next tile is loaded at the same time. If a total
-// is not finite, a warp adds up the tile term by term.
+// tensor cores immediately multiply these scalars by the vectors. During these products, the next tile is loaded. If a
+// total is not finite, a warp adds up the tile term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
@@ -105,8 +105,8 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
     }
   }
   // Multiplies the scalars of a tile by the vectors of its columns. If the exponents of the tile are much larger than
-  // earlier exponents, the computation is repeated with a new shift. Returns whether the product is finite, with the
-  // same result in all threads of a warp.
+  // earlier exponents, the computation is repeated with a new shift. Returns whether the product is finite; all threads
+  // of a warp return the same value.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], int count, const O& o,
                                              const Kept& kept, const Entries& entries) {

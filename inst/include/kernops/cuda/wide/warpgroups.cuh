@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 // The counterpart of ByTensorCores for vectors that put_scaled() has written. If shared memory has space for rows and
 // columns, the rows of a block stay in shared memory (`resident`). If the space is too small, rows and columns are
 // loaded in stages, and tiles have 128 columns. If two warp groups have the same rows, and shared memory can hold their
-// sums, each warp group contracts half of the entries. It then adds the sums that the second warp group has computed.
+// sums, each warp group contracts half of the entries. Each warp group then adds the sums of the other warp group.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -62,8 +62,8 @@ template <class L, class Terms> struct ByWarpgroups {
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
   }
 
-  // Multiplies `count` chunks of a stage from chunk `first` on; only the first `there` chunks exist. Two chunks are
-  // multiplied at a time, and their products are added to each other before they are added to the sums.
+  // Multiplies `count` chunks of a stage from chunk `first` on; only the first `there` of these chunks exist. Two
+  // chunks are multiplied at a time, and their products are added to each other before they are added to the sums.
   template <int count>
   __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, L>& sum, bool fresh,
                                            int there = count) const {
