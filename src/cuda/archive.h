@@ -26,8 +26,8 @@ std::string to_bytes(const Record& record, const std::vector<char>& code);
 // The version of the package and a hash of its device headers: a kernel that was compiled for another version is never
 // used.
 const std::string& engine_version();
-// Returns the record that the compiled kernel of a CUDA text must match. The fields of the compiler and the code are
-// empty.
+// Returns the record that the compiled kernel of a CUDA text must match. The fields that describe the compiler and the
+// code are empty.
 Record describe(const std::string& text, const std::string& architecture);
 
 std::string hash(const std::string& data);

@@ -1,5 +1,5 @@
-// cuBLAS of the CUDA toolkit, which is opened at run time like the driver, also on systems without cuSOLVER. All calls
-// use the default stream of the current device. Only the first thread may call these functions.
+// cuBLAS of the CUDA toolkit. The library is opened at run time, like the driver, and does not require cuSOLVER. All
+// calls use the default stream of the current device. Only the first thread may call these functions.
 #pragma once
 #include "cuda/cuda.h"
 

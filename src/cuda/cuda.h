@@ -35,7 +35,8 @@ const Dense& dense();
 
 // The CUDA texts of the kernels of a plan. The kernels of the text `pairs` reduce the pairs. The kernels of the text
 // `levels` compute the values that belong to a row, to a column or to no item (the levels of the plan), and merge the
-// states of splits; several recipes of a plan share this text. The two texts are compiled in parallel.
+// states of splits (parts of the columns); several recipes of a plan share this text. The two texts are compiled in
+// parallel.
 struct Text {
   std::string formula, pairs, levels;
   std::string of_pairs() const { return formula + pairs; }
@@ -73,8 +74,8 @@ struct Device {
   size_t bytes = 0;
   int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
-  void *copying = nullptr, *turn = nullptr;  // a stream for copies between devices, and an event that orders them
-  int* arrivals = nullptr;                   // counters of blocks that merge, initially zero; the blocks reset them
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies between devices; an event that orders streams
+  int* arrivals = nullptr;                   // counters of blocks that have ended; initially 0, and reset by the blocks
   static constexpr Count most_arrivals = 1 << 16;
 };
 std::vector<Device> devices();                        // all devices of this machine, opened or not

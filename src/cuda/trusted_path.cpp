@@ -102,7 +102,7 @@ class Walk {
 
   Descriptor folder_;
   std::filesystem::path place_;     // path of the current folder
-  std::vector<std::string> names_;  // remaining names, the next one last
+  std::vector<std::string> names_;  // remaining names in reverse order: the last name is entered next
   int links_ = 0;
 };
 

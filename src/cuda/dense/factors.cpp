@@ -33,7 +33,7 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 Count padded(Count n) { return whole_blocks(n, 32); }
 
-// Returns the padded square matrix if a block has memory for it, and otherwise the square matrix without padding.
+// Returns the padded square matrix if the memory of k is large enough, and otherwise the square matrix without padding.
 Triangle whole(const Block& k) {
   const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
   return {k.at, order, order};
@@ -48,7 +48,7 @@ TriangleJob job_for(const Block& k) {
   return job;
 }
 
-// Returns the points of a block, beginning with point `first`, as an array that the formula engine reads.
+// Returns the points in the rows of x, beginning with row `first`, as an array that the formula engine reads.
 ArrayRef from_row(const Block& x, Count first) {
   return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
@@ -105,7 +105,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // kernels compute exponentials by polynomials with larger errors
+  double rounding() const override { return 3; }  // exponentials on the GPU have larger errors than on the CPU
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
@@ -153,10 +153,10 @@ class DeviceDense : public DeviceVectors {
     multiply(part(m), true, product, panel(out));
   }
 
-  // Computes derivatives with the weights W = M' M - left right', where the lower triangular matrix M is the inverse of
-  // a factor. cuBLAS computes many columns of M' M at a time. The columns of W are the weights of sums that the formula
-  // engine computes: for each x_i, the formula `weighted` returns the gradient of sum_j (w_i | e_j) k(x_i, y_j). Here
-  // (a | b) is an inner product.
+  // Sums the derivatives of k(x_i, x_j) with the weights W = M' M - left right', where the lower triangular matrix M is
+  // the inverse of a factor. cuBLAS computes many columns of M' M at a time. The columns of W are the weights of sums
+  // that the formula engine computes: for each x_i, the formula `weighted` returns the gradient of sum_j (w_i | e_j)
+  // k(x_i, y_j). Here (a | b) is an inner product.
   // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,

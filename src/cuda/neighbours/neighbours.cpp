@@ -11,8 +11,8 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
-constexpr Count points_for_query = 64;   // with fewer queries per point, copying the tree takes longer than the CPU
-constexpr Count batch = Count(1) << 19;  // number of queries per launch, after which R may interrupt
+constexpr Count points_for_query = 64;   // with more points per query, a search on the CPU is faster
+constexpr Count batch = Count(1) << 19;  // number of queries per launch; R can interrupt between launches
 
 // The k-d tree on the device. Its leaves have at most 32 points, whereas the leaves of the CPU's tree have at most 8
 // points.

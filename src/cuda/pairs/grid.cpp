@@ -1,5 +1,5 @@
-// The thread blocks of a grid. Without ranges, the rows are divided evenly between blocks. With ranges, all rows of a
-// block belong to the same cluster.
+// The thread blocks of a grid. The rows are divided evenly between blocks. If a reduction is restricted to ranges
+// (given intervals of columns for each cluster of rows), all rows of a block belong to the same cluster.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {

@@ -31,8 +31,8 @@ const char* atom_of(const Words& words, const Entries& made) {
   return text_of(plan.is_product(made) && !plan.expansion.product ? words.recipe.product : Atom::terms);
 }
 
-// Writes the code that computes one entry of a vector. In this code, x has the entry of each vector of the row, y of
-// the column, and z of the uniform level.
+// Writes the code that computes one entry of a vector. In this code, element n of x is the entry of the n-th vector of
+// the row. In the same way, y has entries of the vectors of the column, and z has entries of the uniform vectors.
 std::string entries(const Words& words, const std::string& name, const Entries& made) {
   const char* letters[] = {"z", "x", "y"};
   Names names = words.names;

@@ -120,8 +120,8 @@ struct TiledPlan : Plan {
   bool sums_columns_of_product() const;  // true if the only contraction is an inner product with the summed vector
 };
 // The optimisations that tile() may apply. long_vectors: contractions and sums of long vectors. products: inner
-// products of floats as 16-bit numbers on tensor cores. bulk: reductions in bulk. roots: square roots of weights, for
-// short vectors.
+// products of floats as 16-bit numbers on tensor cores. bulk: reductions of all pairs by panels or lists. roots: square
+// roots of weights, for short vectors.
 struct Wanted {
   bool long_vectors = false, products = false, bulk = false, roots = false;
 };

@@ -1,4 +1,5 @@
-// Plans of segments on the device: arrays that tell the kernels where segments end, for one batch of values at a time.
+// Plans of segments on the device: arrays from which kernels read where segments end. A plan describes one batch of
+// values.
 #include "cuda/segments/segments.h"
 
 namespace kernops {

@@ -77,7 +77,8 @@ class Roll {
     void* kernel = function(text_, "kernops_roll_steps");
     const Count all = ceil_div(job.run.plan.count - width + 1, steps.step);
     const Count resident = resident_blocks(kernel, int(steps.threads), steps.shared_bytes);
-    const Count least = std::max<Count>(8, ceil_div(Count(32) * width, steps.step));  // a block fills its ring once
+    // a block computes at least this number of steps, because each block first fills its ring buffer
+    const Count least = std::max<Count>(8, ceil_div(Count(32) * width, steps.step));
     Count blocks = all / least;
     if (blocks < 8 * resident) blocks = resident;
     job.steps = int(ceil_div(all, std::min(blocks, all)));

@@ -82,7 +82,7 @@ struct SegmentBatch {
   Count first;  // number of the first value
   int count, tiles;
   Count row, next_row;              // segments row .. next_row - 1 end in this batch
-  bool open_before, open_after;     // whether a segment crosses the border
+  bool open_before, open_after;     // whether a segment crosses the first border of the batch, and the last
   Count first_result, next_result;  // rows of the results of this batch, including empty segments
   Count begin;                      // for runs of keys: position at which the first segment of the batch begins
 };
@@ -136,8 +136,8 @@ struct SortPieces {
     std::unique_ptr<Buffer> memory;
   };
   List short_ones, medium, parts, tiles, numbers;  // `numbers`: the segments of `parts` and `tiles`
-  Count longest, longest_of_all;                   // longest segment in parts; in parts or tiles
-  unsigned by_digits;                              // number of segments in tiles
+  Count longest, longest_of_all;                   // the longest segment in `parts`; the longest in `parts` or `tiles`
+  unsigned by_digits;                              // number of segments in `tiles`
 };
 
 // The plans of all batches of segments. The Segments object keeps this object, so that plans are computed only once if

@@ -91,7 +91,7 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
 }
 
 std::string scan_text(const SegmentRequest& work, int output) {
-  const bool backward = work.reverse && work.formula;  // the direction changes only formulas
+  const bool backward = work.reverse && work.formula;  // other operations need no change for reversed scans
   const auto flag = [](bool value) { return value ? ", true" : ", false"; };
   const int lane = scan_lane_values(work);
   std::string text = "#include <kernops/cuda/segments/scan.cuh>\n" + preamble(work) + operator_of(work, output);

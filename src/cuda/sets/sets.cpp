@@ -9,7 +9,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The number of threads of a block for sets with m neighbours: one thread per row of the matrix.
+// The number of threads of a block for sets with m neighbours: one thread per row of the matrix, rounded up to a power
+// of 2, but at most 256.
 unsigned threads_for(int m) {
   unsigned threads = 32;
   while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
@@ -49,8 +50,8 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
 // Returns the number of blocks that run at a time if some panels (4 columns of a set's matrix) are in device memory.
 unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
 
-// Launches one block for each of `sets` sets: all blocks at once or, if device memory has panels for only some blocks,
-// as many blocks at a time.
+// Launches one block for every `chunk` sets. If some panels are in device memory, this memory suffices for
+// split_blocks() blocks, and a launch has at most this number of blocks.
 template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
   const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
   for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
