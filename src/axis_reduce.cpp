@@ -8,8 +8,10 @@ using namespace kernops;
 
 namespace {
 
-// Each row of `runs` describes a run of adjacent dimensions by four numbers: its size, its step in memory, its step in
-// the numbers of results or positions, and whether its dimensions are reduced.
+// Each row of `runs` describes a run of adjacent dimensions by four numbers: the number of entries of the run; the
+// distance of successive entries in memory; the difference of their numbers (numbers of results if the dimensions are
+// kept, numbers of positions in a slice if the dimensions are reduced); and 1 if the dimensions are reduced, otherwise
+// 0.
 SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   SliceJob job{};
   job.results = job.slice = 1;

@@ -12,7 +12,7 @@ void raise_condition() {
     stop("stop_input")(error.kind, error.what());
   } catch (const std::invalid_argument& error) {
     stop("stop_input")("input", error.what());
-  } catch (const std::length_error& error) {  // the range of an index or of a container is too small
+  } catch (const std::length_error& error) {  // a size exceeds the range of an index or of a container
     stop("stop_input")("input", error.what());
   } catch (const NoMemory& error) {
     stop("stop_memory")(error.bytes);

@@ -149,8 +149,8 @@ struct OpenColumn {
 };
 
 // Calls body(column, rows, sums, block) for each column of the symmetric matrix (U C)' U C, or of its lower triangle.
-// `rows` has the rows of its entries in ascending order, and sums[row] is the entry of a row. The columns of a block
-// are processed in order. As soon as `stopped` is true, the remaining columns are omitted.
+// `rows` has the ascending numbers of the rows in which the column has entries, and sums[row] is the entry in a row.
+// The columns of a block are processed in order. As soon as `stopped` is true, the remaining columns are omitted.
 constexpr Count columns_of_block = 32;
 
 enum class Triangle { lower, both };
@@ -204,7 +204,7 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
     const SparseFactor u = factor_of(rows, weights);
     const Effects effects(columns, values, size, u.sets);
     const size_t entries = size_t(size) * size_t(size);
-    // each part has its own matrix of sums; all together take at most 128 MB
+    // each part has its own matrix of sums; together, these matrices take at most 128 MB
     const Count parts = std::max<Count>(1, std::min<Count>(16, Count(1 << 24) / Count(entries)));
     std::vector<double> sums(entries * size_t(parts));
     each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count, Count part) {
@@ -281,7 +281,7 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
     const Count size = Count(white.by_column.size()) - 1, n = Count(white.start.size()) - 1, width = x.ncol();
     if (x.nrow() != size) throw InputError("dim", "each column of the matrix has a number");
     Rcpp::NumericMatrix out = zeros(int(size), int(width));
-    // x and the product by rows, so that the numbers of a row are contiguous
+    // x and the product are stored by rows, so that the numbers of a row are contiguous
     std::vector<double> from(size_t(size * width)), rows(size_t(n * width));
     const double* const given = x.begin();
     double* const to = out.begin();

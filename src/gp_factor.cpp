@@ -8,7 +8,7 @@ namespace {
 
 ArrayRef parameters(const Rcpp::NumericVector& theta) { return {theta.begin(), 1, 0}; }
 
-// Returns a writable copy of b where the factor is stored.
+// Returns b, or a copy of b, as a matrix that may be overwritten, in the memory that stores the factor.
 SEXP vectors_for(const Block& factor, SEXP b) {
   const SEXP there = beside(factor, b);
   if (block_of(there).rows != factor.rows) throw InputError("dim", "vectors must fit the factor");
@@ -16,7 +16,7 @@ SEXP vectors_for(const Block& factor, SEXP b) {
   return allocate(8.0 * double(Rf_xlength(b)), [&] { return Rf_duplicate(b); });
 }
 
-// Returns the result of product(matrix, b, to), which multiplies a square matrix by b, as an R matrix.
+// Multiplies a square matrix by b, by the function product(matrix, b, to), and returns the product as an R matrix.
 template <class Product> SEXP multiplied(SEXP matrix, SEXP b, Product product) {
   const Block at = block_of(matrix);
   const Rcpp::Shield<SEXP> there(beside(at, b));
@@ -111,8 +111,8 @@ Rcpp::NumericVector factor_diagonal(SEXP factor) {
   return guard([&] { return numbers_of(dense_of(block_of(factor)).diagonal(block_of(factor))); });
 }
 
-// Returns L^-1 b, or L^-T b if `transposed`, for the Cholesky factor L, where b is stored. A gpu_matrix b is
-// overwritten.
+// Returns L^-1 b, or L^-T b if `transposed`, for the Cholesky factor L. The result is in the same memory as b, on the
+// host or on the GPU. A gpu_matrix b is overwritten.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings) {
   return guard([&]() -> SEXP {

@@ -18,8 +18,8 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
-// Settings for a number of threads. The user cannot interrupt, because a thread that stops would leave others waiting
-// for its rows.
+// Settings for a number of threads. Computations with these settings cannot be interrupted, because a thread that stops
+// would leave other threads waiting for its rows.
 Settings for_threads(int threads) {
   Settings settings;
   settings.threads = threads;

@@ -14,7 +14,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count batch = 1 << 20;  // numbers that are converted at a time
+constexpr Count batch = 1 << 20;  // number of matrix entries that are converted at a time
 
 // Calls body(first, count) for successive batches that cover numbers 0 .. length - 1.
 template <class F> void in_batches(Count length, F body) {

@@ -1,4 +1,4 @@
-// A matrix on a GPU as a C++ object. R holds it by an external pointer of class gpu_matrix.
+// A matrix on a GPU as a C++ object, which R holds by an external pointer of class gpu_matrix.
 #pragma once
 #include "border.h"
 #include "cuda/cuda.h"

@@ -48,7 +48,7 @@ void Result::keep_rows(Count rows) {
     return;
   }
   matrix_->rows = rows;
-  if (2 * rows >= rows_) return;  // copying few rows frees the memory of the others
+  if (2 * rows >= rows_) return;  // if few rows are kept, copying these rows frees the memory of all others
   auto exact = std::make_unique<cuda::Matrix>(rows, 1, matrix_->single(), matrix_->device);
   cuda::copy_across(exact->memory.pointer(), exact->device, matrix_->memory.pointer(), matrix_->device, exact->bytes());
   made_ = std::move(exact), matrix_ = made_.get();

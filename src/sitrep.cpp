@@ -75,8 +75,9 @@ std::string cuda_compiler() {
 }
 
 // Compiles a CUDA text without a GPU. Returns the bytes of the binary, and the compiler's messages about each kernel.
-// Two options are for tests that only check whether the text compiles. `quick` halves the time. A virtual architecture
-// reduces the time to a third, but then the inline assembly of the wide kernels and of the panels is not checked.
+// Two options are for tests that only check whether the text compiles: `quick` halves the compile time, and a virtual
+// architecture reduces it to a third. With a virtual architecture, the inline assembly of the wide kernels and of the
+// panels is not checked.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {

@@ -61,7 +61,7 @@ Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, 
         x_sum += p.x, y_sum += p.y, products += p.x * p.y;
         points.push_back(p);
       }
-      // all pairs that do not rise are falling pairs, whose products have the opposite sign
+      // |product| is the product for rising pairs (y increases with x), and minus the product for all other pairs
       to[column] = 4 * sum_of_rising_pairs(points, merged) - 2 * (double(n) * products - x_sum * y_sum);
     });
     return sums;

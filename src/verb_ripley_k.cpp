@@ -13,8 +13,10 @@ neighbours::EdgeCorrection correction_of(const std::string& name) {
 
 }  // namespace
 
-// For each of the ascending distances `r`, a sum over the pairs of a stored point and a row of `query` (or, if `query`
-// is NULL, another stored point). The columns of `window` are the ranges of the two coordinates.
+// For each of the ascending distances `r`, the sum of the weights (edge corrections) of the pairs of a stored point and
+// a row of `query` (or, if `query` is NULL, another stored point). Without a `bandwidth`, pairs with a distance of at
+// most r are counted; with a bandwidth, pairs with a distance near r. The columns of `window` are the ranges of the two
+// coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector points_pattern(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, Rcpp::NumericVector r,
                                    Rcpp::NumericMatrix window, std::string correction, double bandwidth, int threads) {

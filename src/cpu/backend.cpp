@@ -1,4 +1,4 @@
-// The CPU as a backend. It reads host memory only, and supports all operations.
+// The CPU as a backend, which reads host memory only, and supports all operations.
 #include "cpu/cpu.h"
 #include "formula/regroup.h"
 #include "neighbours/neighbours.h"

@@ -56,7 +56,7 @@ class Series {
   }
 
  private:
-  double value(int k, int less = 0) const {  // for the order minus `less`
+  double value(int k, int less = 0) const {  // the value at the order minus `less`
     if (table_.shift >= 0) return special::matern_k(table_.order, c_, k, table_.shift + less);
     return special::bessel_k(table_.order - less, c_, k, table_.scaled);
   }
@@ -129,7 +129,8 @@ class Table : public BesselTable {
     pieces[zero * terms] = f(0);
   }
   // True if the function is well approximated by polynomials of few terms. At 0 and at infinity, x^v K_v(x) behaves
-  // like a power of x: x^2v at 0 for v < 0, and x^(v - 1/2) at infinity. Its derivative with respect to v has a zero.
+  // like a power of x: x^2v at 0 for v < 0, and x^(v - 1/2) at infinity. The derivative of x^v K_v(x) with respect to v
+  // has a zero.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(const BesselFunction& f) const {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
@@ -171,7 +172,7 @@ class Table : public BesselTable {
   }
 
   std::vector<double> numbers_;
-  int begin_ = 0, end_ = 0;  // first filled octave, and the end of the last one
+  int begin_ = 0, end_ = 0;  // first filled octave, and the end of the last filled octave
   std::mutex mutex_;
 };
 

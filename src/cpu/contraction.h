@@ -11,10 +11,10 @@ namespace cpu {
 
 struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
-  std::vector<Contraction> contractions;  // their steps are removed from the plan
-  VectorSum sum{};                        // the steps that compute its vector are removed, too
+  std::vector<Contraction> contractions;  // the steps of contractions are removed from the plan
+  VectorSum sum{};                        // the steps that compute the vector of the sum are removed, too
   int factor = 0;                         // slot of a vector by which the sum is multiplied at the end; 0 for none
-  int kept;                               // number of entries of a row that its pairs read; these come first
+  int kept;                               // number of entries of a row that pairs read; these entries come first
   std::vector<LongVector*> long_vectors(Level level);
 
  private:
@@ -22,7 +22,7 @@ struct ContractedPlan : Plan {
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);
   int multiply(int weights, int vector);         // appends a step and returns its slot
-  std::vector<bool> read_by(Level level) const;  // slots that the steps of a level read; for pairs, also f and w
+  std::vector<bool> read_by(Level level) const;  // slots that the steps of a level read; for pairs, also slots f and w
   void read_directly(Level level);
   void reorder(Level level);
 };

@@ -113,7 +113,7 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 26 : 1 << 18) / row_bytes;
   Count packed = 1;  // bytes of a packed row
   for (const Contraction& c : plan_.contractions) packed += Count(bytes) * c.size;
-  const Count part = rows / (4 * settings.threads) + 1;  // so that each thread has several blocks
+  const Count part = rows / (4 * settings.threads) + 1;  // each thread then has several blocks of rows
   row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 384 : 64, rows_fit, (1 << 28) / packed, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);

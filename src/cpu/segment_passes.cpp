@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The numbers in `given` of a request for one segment. `row` is the row of the result that belongs to the segment.
+// Reads the numbers that a request provides for one segment (`given`). `row` is the row of the result of the segment.
 struct Given {
   const SegmentRequest& request;
   Count column, row;
@@ -158,8 +158,8 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // Applies a step to one number. The variance about an infinite mean is set to NaN, because sums that skip NaN would
-  // give another value.
+  // Applies a step to one number. If the mean a is infinite, a - a makes the variance NaN; the sum of squares alone may
+  // be a number, because it may skip NaN.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;
@@ -212,7 +212,8 @@ const SegmentPasses& segment_passes() {
   return passes;
 }
 
-// Reduces segments on the CPU. Returns true if it is known that no result is NaN because of NaN among the values.
+// Reduces segments on the CPU. Returns true if it is certain that no result became NaN because of a NaN among the
+// values.
 bool reduce_on_host(SegmentRequest request) {
   bool no_nan = false;
   request.no_nan = &no_nan;

@@ -51,7 +51,7 @@ class SegmentUnits {
 
   const Segments& segments_;
   const Count tile_;
-  std::vector<Count> before_{0};  // number of blocks before each long segment; last: number of all blocks
+  std::vector<Count> before_{0};  // number of blocks before each long segment; last element: number of all blocks
 };
 
 }  // namespace cpu

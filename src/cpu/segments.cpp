@@ -98,8 +98,9 @@ class SegmentRun {
   // The bytes of the states of a split, rounded up so that each split begins at a multiple of 64.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
-  // Reduces values in the order of x, adding each value to the state of its group. A state has a near and a far part.
-  // The far part is only written, and its memory pages are only created, if a group has many values.
+  // Reduces values in the order of x, adding each value to the state of its group. Each state has two parts, `near` and
+  // `far`. The far part is written only if a group has many values; otherwise the system does not create memory pages
+  // for this part.
   void scatter() {
     const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
     const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);

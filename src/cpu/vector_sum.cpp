@@ -139,7 +139,7 @@ class Taker {
   std::vector<Step>& steps_;
   VectorSum sum_{};
   bool found_ = false;
-  int of_vector_factor_ = 0, of_other_factor_ = 0;  // factors of the two vectors, which must be equal
+  int of_vector_factor_ = 0, of_other_factor_ = 0;  // slots of the factors of the two vectors; the slots must be equal
   Numbers numbers_, of_vector_, of_other_, *into_ = &numbers_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-// A composite operation. In a formula, its arguments are vectors, followed by lists of integers.
+// A composite operation. In a formula, the arguments of the operation are vectors, followed by lists of integers.
 struct Built {
   Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
   size_t vectors, least_lists, most_lists;

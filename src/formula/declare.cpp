@@ -21,8 +21,8 @@ const std::map<std::string, Axes>& kinds_of_variables() {
   return kinds;
 }
 
-// Parses a declaration such as "x = Vi(3)" or "x = Vi(0, 3)". The first number of two is the position among the
-// arguments; without a position, it is set to -1.
+// Parses a declaration such as "x = Vi(3)" or "x = Vi(0, 3)". If a declaration has two numbers, the first number is the
+// position among the arguments; otherwise the position is set to -1.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos)

@@ -86,10 +86,11 @@ class Pass {
       if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
   }
 
-  // Builds the gradient by argument n, which the table row defines. A mask is a condition that makes a value zero even
-  // if another factor is infinite. If g or another factor of the gradient has a mask, the gradient is masked, too. If
-  // nothing has a mask, the gradient is built as the table has it. If the gradient may be infinite, the mask is taken
-  // from g and applied to the whole gradient, so that a chain of such gradients is masked only once.
+  // Builds the gradient with respect to argument n, as the row of the table defines it. A mask is a condition that
+  // makes a value zero even if another factor is infinite. If g or another factor of the gradient has a mask, the
+  // gradient is masked, too. If neither g nor a factor has a mask, the gradient is built without a mask. If the
+  // gradient may be infinite, the mask is removed from g and applied to the whole gradient, so that a chain of infinite
+  // gradients is masked only once.
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);

@@ -19,10 +19,10 @@ using Shape = std::pair<int, int>;  // rows and columns
 using Tree = int;                   // index of a node in a Graph; arguments of a node have lower indices
 
 struct Node {
-  // Three kinds are computed from a whole variable. `centre` is a point that is subtracted from all points of the
-  // variable. `eigenvalues` and `eigenvectors` (stored by rows) are those of a parameter that is a matrix.
+  // Nodes of three kinds are computed from a whole variable. A `centre` is a point that is subtracted from all points
+  // of the variable. `eigenvalues` and `eigenvectors` (stored by rows) belong to a parameter that is a matrix.
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
-  int id;  // by kind: number of a variable, an axis, a reduction, or a row of op_table()
+  int id;  // depends on the kind: number of a variable, of a reduction or of a row of op_table(), or an axis
   std::array<Tree, 3> args;
   std::array<int, 2> ints;
   double value;

@@ -75,7 +75,7 @@ Tree Masks::mask_of(Tree t) {
   switch (op_table()[node.id].mask) {
     case MaskRule::itself: return t;
     case MaskRule::first: return a;
-    case MaskRule::product: return chain(b, a);  // the outer mask is that of b; in gradients of the tables, b is g
+    case MaskRule::product: return chain(b, a);  // the mask of b is the outer mask: in gradients of ops.def, b is g
     case MaskRule::either: return either(a, b);
     case MaskRule::total: return any(a);
     case MaskRule::total_product: return chain(any(b), any(a));

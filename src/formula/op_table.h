@@ -35,14 +35,14 @@ struct OpRow {
   bool by_entry = false;
   SizeFunction size_of = nullptr;
   double (*value)(const double* a, const double* b, const double* c, int A, int B, int C, int p, int q) = nullptr;
-  SizeFunction work = nullptr;  // number of entries that are computed; null: the largest of the sizes
+  SizeFunction work = nullptr;  // number of entries that are computed; null: the largest size of result and arguments
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
-  Expr steep;  // 0 where the value is finite, but its derivative by a is infinite; the number 0 if this never happens
-  bool (*finite)(int p) = nullptr;  // true if entries are finite for finite arguments; null: always
-  // A value is flat if its derivatives vanish where it is 0. flat() returns true if the result is flat; its arguments
-  // are true for flat arguments of the operation. Null: the result is never flat.
+  Expr steep;                       // the expression STEEP of ops.def; the number 0 if the row has no STEEP
+  bool (*finite)(int p) = nullptr;  // true if entries are finite for finite arguments; null: true for each p
+  // A value is flat if its derivatives vanish where the value is 0. flat(a, b, c, p) returns whether the result is
+  // flat; a, b and c are true if these arguments of the operation are flat. Null: the result is never flat.
   bool (*flat)(bool a, bool b, bool c, int p) = nullptr;
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;
@@ -57,7 +57,7 @@ int find_op(const std::string& name);  // the first row of the operation; -1 if 
 int find_op(OpId op);
 const OpRow& op_row(int id);
 bool is(const Node& node, OpId op);
-constexpr int most_entries = 1 << 20;  // maximum number of entries of a value; size_of() throws beyond it
+constexpr int most_entries = 1 << 20;  // maximum number of entries of a value; size_of() throws for a larger size
 Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 

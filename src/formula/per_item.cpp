@@ -5,7 +5,7 @@
 namespace kernops {
 namespace {
 
-constexpr int longest = 64;  // maximum number of rows of a square matrix, whose eigenvalues each call computes anew
+constexpr int longest = 64;  // maximum number of rows of a square matrix; each call computes its eigenvalues again
 
 }  // namespace
 

@@ -7,8 +7,9 @@
 namespace kernops {
 
 // Rewrites operations with a matrix parameter A. (x - y)' A (x - y) becomes a squared distance between Q x and Q y,
-// weighted by the eigenvalues of A, where Q has the eigenvectors of A. A (x - y) becomes A x - A y. Before the
-// products, x and y are centred at a point near the rows, so that a common offset causes no cancellation.
+// weighted by the eigenvalues of A, where Q has the eigenvectors of A. A (x - y) becomes A x - A y. Before the matrix
+// is multiplied, a point near the points of the rows is subtracted from x and y, so that a common offset causes no
+// cancellation.
 class PerItem {
  public:
   // `rows` is the axis of the rows of the result; if it is `none`, no operation is rewritten.

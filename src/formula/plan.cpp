@@ -124,7 +124,7 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    // 32 marks a special function whose order is the same for all pairs: see kernops/special.h
+    // adding 32 marks a function whose order, such as v in K_v(x), is the same for all pairs: see kernops/special.h
     if (row.has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);
@@ -183,7 +183,8 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// The factor is removed only if no later step overwrites the slot of the other factor, which replaces the product.
+// A product is replaced by its other factor. Therefore a factor is removed only if no step after the product overwrites
+// the slot of the other factor.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;

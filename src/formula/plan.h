@@ -21,7 +21,7 @@ struct Plan {
   std::array<std::vector<Load>, 3> loads;  // indexed by Level; there are no loads per pair
   std::array<std::vector<Step>, 4> steps;  // indexed by Level
   std::array<int, 4> entries{};            // number of entries at each level
-  std::vector<Summand> summands;           // if requested, the terms whose sum is f; the last `joins` steps add them
+  std::vector<Summand> summands;           // if requested, terms whose sum is f; the last `joins` steps add these terms
   int joins = 0;
   int f, w;  // slots of the reduced value and of its weights; 0 for none
   int f_size, w_size;

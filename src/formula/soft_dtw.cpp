@@ -50,7 +50,7 @@ Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
         {graph.operation(OpId::Subtract, {part(x, diagonal.first, diagonal.last),
                                           part(y, B - 1 - n + diagonal.first, B - 1 - n + diagonal.last)})});
     const auto of = [](const Diagonal& d, int i) { return i - d.first; };
-    Trees reached;  // for each cell, the lowest cost of a path to the cells before it
+    Trees reached;  // for each cell, the soft minimum of the costs of the adjacent cells in earlier diagonals
     const int inner_first = std::max(diagonal.first, 1), inner_last = std::min(diagonal.last, n - 1);
     if (n > 0 && diagonal.first == 0) reached.push_back(part(before.cells, of(before, 0), of(before, 0)));
     if (inner_first <= inner_last) {

@@ -1,5 +1,5 @@
 // The first and the last step of a non-uniform fast Fourier transform: values at points are spread to a periodic grid,
-// and values on the grid are interpolated at the points. Both use a window function that is a product over the
+// and values on the grid are interpolated at the points. Both steps use a window function that is a product over the
 // coordinates.
 #pragma once
 #include <array>
@@ -33,7 +33,7 @@ struct SortedPoints {
   Grid grid;
   int width;
   LargeVector<int> row;          // row of each sorted point
-  LargeVector<double> position;  // d numbers for each sorted point: its position in cells, from 0 to the size
+  LargeVector<double> position;  // d coordinates of each sorted point in units of cells, from 0 to the size
   std::vector<Count> first;      // first point of each strip; then the number of points
 
   // Sorts points with column-major coordinates x. The position of a point in cells is (x - origin) * scale, wrapped

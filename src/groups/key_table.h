@@ -36,7 +36,7 @@ class KeyTable {
     std::uint32_t number;  // from 1; 0 if the slot is free
   };
 
-  // A copy of the members that a search reads, which can stay in registers while codes are written.
+  // A search reads this copy of some members, because the copy can stay in registers while codes are written.
   struct View {
     const Slot* slots;
     size_t last;

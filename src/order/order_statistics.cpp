@@ -46,8 +46,8 @@ void nth_smallest(Sample& sample, const OrderRequest& request, double* results) 
   *results = k >= 0 && k < n ? sample.select(k).lower : missing();
 }
 
-// Returns the most frequent value or, with weights, the value with the largest total weight. If there are several,
-// returns the first of them.
+// Returns the most frequent value or, with weights, the value with the largest total weight. If several values attain
+// this maximum, returns the first of these values.
 void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
   const auto first = sample.placed.begin(), end = first + sample.count;
   sample.sort_placed();

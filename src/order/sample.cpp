@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// Calls take(k, x) for each value x of a segment, where k is its position in the segment, in ascending order.
+// Calls take(k, x) for each value x of a segment in turn, where k is the position of x in the segment, from 0.
 template <class Take>
 void each_value(const Segments& segments, Count s, const SegmentValues& from, Count column, Take take) {
   const Count first = segments.offsets()[size_t(s)], length = segments.length(s), begin_all = segments.first;

@@ -18,7 +18,7 @@ struct Placed {
   Count place;
 };
 
-// Order statistics k and k + 1; for the last k, both are equal.
+// Order statistics k and k + 1; for the largest k, both members are order statistic k.
 struct Pair {
   double lower, upper;
 };

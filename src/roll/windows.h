@@ -11,7 +11,7 @@ namespace kernops {
 // or, if `before` and `after` are set, numbers of values that depend on the position.
 struct Windows {
   Count left = 0, right = 0;
-  const int *before = nullptr, *after = nullptr;  // for each position of the segments; null: `left`, `right`
+  const int *before = nullptr, *after = nullptr;  // one number for each position of the segments; null: `left`, `right`
   bool partial = true;                            // if false, a window that is cut has no result
 
   Count reach_left(Count position) const { return before ? before[position] : left; }

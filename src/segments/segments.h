@@ -75,7 +75,7 @@ class Segments {
   mutable std::vector<std::uint32_t> order_;
 };
 
-// The number of threads that is worthwhile for `units` units of work on some columns; few values use one thread.
+// The number of threads that is worthwhile for `units` units of work on some columns; it is 1 if there are few values.
 inline Count worthwhile_threads(const Segments& segments, Count columns, const Settings& settings, Count units) {
   return segments.covered * columns < 100000 ? 1 : std::min<Count>(settings.threads, units);
 }

@@ -9,8 +9,8 @@ struct Profile {
   // -2 log-likelihood (-2 log restricted likelihood with REML); INFINITY if the covariance is singular
   double value = INFINITY, scale = 0;
   double degrees = 0;
-  Eigen::VectorXd contrast;  // 1, then minus the coefficients of the trend
-  Eigen::MatrixXd inverse;   // with REML, for the log-determinant of the trend's Gram matrix; otherwise empty
+  Eigen::VectorXd contrast;  // the vector (1, -b), where b has the coefficients of the trend
+  Eigen::MatrixXd inverse;   // with REML, the inverse of the trend's Gram matrix; otherwise empty
 };
 
 // `gram` is the Gram matrix of the whitened columns (the response, then the trend): its lower triangle by rows.

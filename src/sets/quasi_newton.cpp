@@ -113,7 +113,7 @@ SearchEnd quasi_newton(const SearchTarget& target, const VectorXd& start, const 
     }
     if (better) continue;
     if (!learnt) return end;
-    h = positive_definite(end.point.information), learnt = false;  // accumulated updates may mislead in a curved valley
+    h = positive_definite(end.point.information), learnt = false;  // the updates may approximate a curved valley badly
   }
   return end;
 }

@@ -16,7 +16,7 @@ enum class Role { fixed, logarithm, linear, first, nugget, multiple };
 
 struct ResponseParameters {
   std::vector<Role> roles;
-  Eigen::VectorXd value, unit;  // values of fixed parameters; units of linear ones
+  Eigen::VectorXd value, unit;  // values of fixed parameters; units of linear parameters
   // bounds; a range above `ridge` is accepted only if the log-likelihood is higher by at least 0.1
   Eigen::VectorXd low, high, ridge;
 

@@ -88,8 +88,9 @@ std::vector<int> promising(const double* values, Count stride, const ResponseSta
 }
 
 // Searches from one start within narrow bounds, in which ranges end at their ridges. If the likelihood still increases
-// with a range at its ridge, the search continues within the wide bounds. Its result is accepted only if the
-// log-likelihood is higher by 0.1, because beyond the ridge, the value differs from its limit by about its slope.
+// with a range at its ridge, the search continues within the wide bounds. The result of this second search is accepted
+// only if the log-likelihood is higher by 0.1: beyond the ridge, the log-likelihood can still increase by about its
+// slope.
 SearchEnd end_from(const SearchTarget& target, const VectorXd& start, const Bounds& narrow, const Bounds& wide,
                    double below) {
   SearchEnd end = quasi_newton(target, start, narrow, below);

@@ -14,7 +14,7 @@ struct SetRequest {
   const Kernel* covariance;        // stores k(x, y; theta), with the variables theta, x and y in this order
   const Kernel* slopes = nullptr;  // the gradient of k with respect to theta, or null
   const double* theta;
-  int parameters, nugget = -1;  // number of parameters; the parameter that multiplies the noise slopes
+  int parameters, nugget = -1;  // number of parameters; position of the parameter that multiplies the noise slopes
   const double* points;         // n x d, in column-major order, like all matrices
   Count n;
   int d;

@@ -6,7 +6,7 @@
 
 namespace kernops {
 
-// A unit of work is chunk number `chunk` of `count` adjacent slices, from number `first` on.
+// A unit of work is chunk number `chunk` of each of `count` adjacent slices, of which slice `first` is the first.
 struct AxisEngine {
   struct Entry {
     std::size_t state_bytes;
@@ -15,7 +15,7 @@ struct AxisEngine {
   };
   const char* name;
   const Entry* entries[2];    // indexed by `skip`, then by the row of segments.def
-  std::size_t buffer_length;  // number of doubles that each thread must provide
+  std::size_t buffer_length;  // length in doubles of the buffer of each thread
   int most_lanes, lanes_along, most_rows;
   // A softmax takes two passes. `seen` has the results of the first pass for `count` adjacent slices.
   void (*first_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* buffer);

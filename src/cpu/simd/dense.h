@@ -26,7 +26,8 @@ void subtract_product(Matrix c, Matrix a, bool transpose_a, Matrix b, bool trans
     C.noalias() -= A * B;
 }
 
-// Factorises a copy of the matrix that is aligned for Eigen: rounding errors depend on the alignment of a matrix.
+// Factorises a copy of the matrix. The copy is aligned in memory, because the rounding errors of Eigen depend on the
+// alignment.
 std::ptrdiff_t factor(Matrix a) {
   View A = view(a);
   Dynamic copy = A;

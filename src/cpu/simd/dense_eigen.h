@@ -20,7 +20,8 @@
 #define Eigen KERNOPS_JOIN(Eigen_, KERNOPS_ISA)
 #define EIGEN_DONT_PARALLELIZE
 
-// Defines macros that Eigen tests: g++ reads the whole file before `#pragma GCC target` would define them.
+// Defines the macros of AVX2, which Eigen tests. `#pragma GCC target` would define these macros too late, because g++
+// reads the whole file first.
 #if KERNOPS_SIMD == 2
 #undef __AVX__
 #undef __AVX2__

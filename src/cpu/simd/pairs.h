@@ -35,7 +35,7 @@ template <class T, class A> Entry find_entry(const Job& job) {
   return choice;
 }
 
-template StepFunction<double> step_function<double>(int);  // cpu/simd/sets.h uses it, too
+template StepFunction<double> step_function<double>(int);  // cpu/simd/sets.h calls this instance
 
 inline Entry find_entry(const Job& job, bool single) {
   if (!single) return find_entry<double, double>(job);
