@@ -41,8 +41,8 @@ template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(
 
 template <class V> KERNOPS_FN V softplus(V a) { return max(a, V(0)) + log1p(exp(-abs(a))); }
 
-// Rounds to decimals like R >= 4.0.0: chooses from the two neighbouring numbers with this number of digits the number
-// that is nearer to a, or the even number if both are equally near.
+// Rounds to a number of decimals like R >= 4.0.0. Two neighbouring numbers with `digits` decimals enclose a. The result
+// is the number that is nearer to a or, if both numbers are equally near, the number whose last digit is even.
 template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   if (digits == 0) return rint(a);
   const V x = abs(a), scale = powi(V(10), digits < 0 ? -digits : digits);

@@ -31,8 +31,8 @@
 #define KERNOPS_CALL KERNOPS_FN
 #endif
 
-// Three loops over n from 0. KERNOPS_EACH is unrolled, KERNOPS_EVERY is unrolled and has a step, and KERNOPS_EACH_FEW
-// is unrolled only if it has few iterations.
+// Heads of loops over n from 0. A loop with KERNOPS_EACH is unrolled. A loop with KERNOPS_EVERY is unrolled, and
+// increases n by a step. A loop with KERNOPS_EACH_FEW is unrolled only if it has few iterations.
 #define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
 #define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)

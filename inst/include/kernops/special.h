@@ -45,7 +45,7 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
   return abs(x) < T(n + 2) ? spherical_bessel_downward(x, n) : spherical_bessel_upward(x, n);
 }
 
-// The Bessel function J_n(x). Like the functions below, it is computed in double for all precisions.
+// The Bessel function J_n(x). Like the functions below, J_n(x) is computed in double precision for every type T.
 struct BesselJ {
   int n;
   template <class T> KERNOPS_FN T operator()(T x) const {

@@ -22,7 +22,7 @@ struct BesselFunction {
 // n is the sum of pieces[n * terms + k] u^k with u from -1 to 1, or NaN if no polynomial approximates the function on
 // this piece.
 struct BesselTable : BesselFunction {
-  // bits of x below the bits that select a piece
+  // number of low bits of x, which do not select the piece
   static constexpr int low_bits = 48;
   // exponents of the smallest and largest power of 2; index of the first piece
   static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;

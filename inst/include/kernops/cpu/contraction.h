@@ -14,9 +14,9 @@ inline namespace KERNOPS_ISA {
 // of another vector of the row or of the column. of_result: one number per entry of the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// The terms of an entry. Differences are computed by subtraction, and not by the norm expansion. The expansion would
-// lose digits if the vectors have a common offset, and saves no time on processors that subtract and multiply in
-// parallel.
+// The terms that a sum has for one entry of the vectors. Differences are computed by subtraction, and not by the norm
+// expansion. The expansion would lose digits if the vectors have a common offset, and saves no time on processors that
+// subtract and multiply in parallel.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;
@@ -55,7 +55,7 @@ struct TimesSquare {
 template <class T> struct Strips {
   using V = Pack<T>;
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
-  // the stride is not a power of two, because rows at such a distance would compete for few cache lines
+  // the stride is not a power of two, because rows whose distance is a power of two compete for few cache lines
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);
 
   // Negates `entries` entries of a panel.

@@ -44,7 +44,7 @@ template <class T> class Contractions {
     }
   }
 
-  // Packs the vectors of rows that are read directly from the data.
+  // Packs the row vectors that are read directly from the data.
   void take_rows(Count row, int count) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -59,7 +59,7 @@ template <class T> class Contractions {
     });
   }
 
-  // Packs the vectors of row r of the block that are computed.
+  // Packs the row vectors that are computed, for row r of the block.
   void take_row(int r, const Operand<T>* slots) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (vector.direct) return;
@@ -105,7 +105,8 @@ template <class T> class Contractions {
     return any ? parts_before(job_.contractions.count) * job_.row_block * S::stride : 0;
   }
 
-  // Calls body(contraction, vector of the row, its packed copy, its sign).
+  // Calls body(number of the contraction, vector of the row, packed copy of the vector, sign of the vector) for the
+  // vectors of the row in all contractions.
   template <class F> void for_vectors(const F& body) const {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);
@@ -126,7 +127,7 @@ template <class T> class Contractions {
   template <class V> V scaled(int n, int k, V entry) const { return (entry - V(centre(n)[k])) * V(roots(n)[k]); }
   T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
 
-  // Calls body(packed rows, first entry, count) for parts of the entries, which have about the same length.
+  // Calls body(packed rows, first entry, count) for parts of the entries; all parts have about the same length.
   template <class F> void for_parts(int n, const Buffer<T>& packed, const F& body) const {
     const int size = contraction(n).size, count = parts(contraction(n)), length = (size + count - 1) / count;
     T* rows = packed.data() + parts_before(n) * job_.row_block * S::stride;

@@ -8,8 +8,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Converts the positions in the result of a row. Accumulators count only the columns of the row's block; results count
-// all columns.
+// Converts positions of columns in the result of a row: accumulators count only the columns of the row's block, but
+// results count all columns.
 inline void finish_positions(const Job& job, const RowBlock& block, double* out) {
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];

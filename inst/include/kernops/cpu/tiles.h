@@ -72,8 +72,8 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// Sets the operands of the slots of a level, as far as they lie in the first `count` entries. The entries of the level
-// begin at `base`, and are `entry` numbers apart.
+// Sets the operands of those slots of a level that lie in the first `count` entries. The entries of the level begin at
+// `base`, and are `entry` numbers apart.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

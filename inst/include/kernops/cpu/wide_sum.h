@@ -22,8 +22,8 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Adds the totals of a tile to the state, for `count` entries from entry `first` on. The effect is the same as of
-  // BlockSum::add() and settle().
+  // Adds the totals of a tile to the state, for `count` entries from entry `first` on. This function has the same
+  // effect as BlockSum::add() and settle().
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
@@ -66,7 +66,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
-  // Packs the vectors of rows that are read directly from the data.
+  // Packs the row vectors that are read directly from the data.
   void start_rows(Count row, int count) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -76,7 +76,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     });
   }
 
-  // Packs the vectors of row r of the block that are computed, and the factor of the row's sum.
+  // Packs the row vectors that are computed, and the factor of the sum, for row r of the block.
   void start_row(int r, const Operand<T>* slots) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       const Operand<T>& from = slots[vector.slot];
@@ -115,7 +115,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
  private:
   bool reads_rows() const { return sum_.term != VectorSum::column_alone; }
-  // Calls body(vector of the row, address of its panels, its sign).
+  // Calls body(vector, address of the panels of the vector, sign of the vector) for each vector of the row.
   template <class F> void for_vectors(const F& body) const {
     if (reads_rows()) body(sum_.row, vectors_, 1);
     if (sum_.reads_other(true)) body(sum_.other, others_, sum_.opposite ? -1 : 1);
@@ -206,7 +206,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
   const Job& job_;
   const VectorSum& sum_;
-  const int panels_;  // number of panels, which divide the entries
+  const int panels_;  // number of panels into which the entries are divided
   Buffer<T> numbers_, vectors_, factors_, others_, other_numbers_, totals_, panel_;
 };
 

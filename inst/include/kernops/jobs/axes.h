@@ -9,7 +9,7 @@
 namespace kernops {
 
 struct Run {
-  long long size, stride, number;  // changes of the memory offset and of the number by one step
+  long long size, stride, number;  // stride, number: changes of memory offset and element number by one step
 };
 
 struct Runs {

@@ -17,8 +17,8 @@ struct RollRun {
 
   // for roll.cuh, where all windows have `width` values, and a block advances in steps of `step` windows
   int width, step, steps;           // steps: number of steps of a block
-  int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
-  int places, group_bits;           // chunks in the ring of states; log2 of the chunks of a group
+  int chunks, rest;                 // width = (1 + chunks) VT + rest with rest < VT; a chunk has VT values
+  int places, group_bits;           // number of chunks in the ring of states; log2 of the chunks per group
   int results_bytes, states_bytes;  // bytes of shared memory
 
   // for roll_windows.cuh: the windows of the values first .. first + count - 1. These windows contain only values from
@@ -36,10 +36,10 @@ struct RollRun {
 struct QuantileRun {
   RollRun roll;
   SortRun keys;      // converts values to keys, which have the order of the values
-  const void* from;  // keys in the order of a level
+  const void* from;  // keys in the order of a level of the wavelet matrix
   void* to;          // receives the keys in the order of the next level
-  // `words`: for each level, a bit for each key, which is set if the key's digit is 0. `before`: the number of set bits
-  // before each word.
+  // `words`: for each level, one bit for each key, which is set if the digit (one bit) of the key at this level is 0.
+  // `before`: for each word of bits, the number of set bits in the earlier words.
   unsigned *words, *before;
   int *blocks, *zeros;  // blocks: number of set bits in each block, then before each block; zeros: number in each level
   int* gaps;            // becomes nonzero if a value is missing

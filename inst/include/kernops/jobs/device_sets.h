@@ -20,7 +20,7 @@ struct SetMemory {
 // T is the number type of computations within a set. Sums over sets are doubles.
 template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null: zeros
-  T slopes_of_noise;                                       // factor of noise_slope, whose product is added to the noise
+  T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
   T diagonal;                                              // factor of the diagonal of the covariance
   const int* neighbours;                                   // `stride` neighbours for each set, nearest first, from 1
   long long n, first, sets;                                // set s belongs to point first + s

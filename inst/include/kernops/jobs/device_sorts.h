@@ -23,7 +23,7 @@ struct DigitTile {
 struct DigitPass {
   const DigitTile* tiles;
   int tile_count, pass;
-  unsigned* counts;  // for each segment and pass: the count of each digit, later its first position
+  unsigned* counts;  // for each segment and pass: the count of each digit, later the first position of each digit
   // for each tile: one word per digit, which later tiles read. One array belongs to this pass, and the other array to
   // the next pass.
   unsigned* published[2];

@@ -30,7 +30,7 @@ struct LongVector {
 struct Contraction {
   enum Term { product, square, weighted_square, along_row, along_column } term;
   LongVector row, column, other;
-  int weights, out, size;  // slots, and number of entries
+  int weights, out, size;  // slots of the weights and of the result; number of entries
   bool opposite;
   bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };

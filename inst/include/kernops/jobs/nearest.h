@@ -17,8 +17,8 @@ struct Neighbour {
 
 // The rows or the columns of a search. `items` has their values as doubles. The other arrays are padded to whole tiles:
 // `norms` has the squared length of each vector, and `halves` has centred 16-bit numbers, in chunks of 64 bytes. For
-// rows, `bounds` has the squared lengths of the rounded vectors. For each two columns, `bounds` has four numbers: the
-// negated terms of the bounds of both columns, stored twice.
+// rows, `bounds` has the squared lengths of the rounded vectors. For each pair of adjacent columns, `bounds` has four
+// numbers: the negated term of the bound of each of the two columns, stored twice.
 struct NearestPoints {
   const double* items;
   int count;

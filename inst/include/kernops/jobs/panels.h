@@ -5,14 +5,14 @@
 namespace kernops {
 
 // Vectors of whole numbers, written with signed digits to the base 256. The most significant digit is the first or the
-// last digit. Digit d of entry k of vector n is at[(n * places + d) * length + k]. Vector n is steps[n] / 16^(places -
-// 1) times its whole numbers.
+// last digit. Digit d of entry k of vector n is at[(n * places + d) * length + k]. Vector n is its vector of whole
+// numbers times steps[n] / 16^(places - 1).
 struct Digits {
   signed char* at;
   double* steps;
   int places, length;
 };
-constexpr int contraction_places = 3, sum_places = 4;  // digits of contracted vectors, and of summed vectors
+constexpr int contraction_places = 3, sum_places = 4;  // number of digits of contracted vectors, and of summed vectors
 
 // The conversion of vectors to digits. Entry k of vector n is from[n * item + k * entry]. Entries from entry `entries`
 // on are 0.
@@ -40,16 +40,16 @@ struct PanelJob {
   double *pairs, *sums, *shifts, *totals;
   long long kinds_apart;
   int* odd;  // becomes 1 if numbers are not finite, or if vectors are too long for the expansion of their distances
-  int row_count, column_count, width, first;  // first: 1 for the first panel of some rows
+  int row_count, column_count, width, first;  // first: 1 for the first panel of these rows
   double* out;                                // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
   const int* products;
   long long apart;
-  int product_width, adds;                                                     // adds: 1 if earlier sums exist
+  int product_width, adds;                                                     // adds: 1 to add to earlier sums
   const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // the steps of each contraction
   // digits of the scalars of pairs, row by row
   Digits numbers[most_panel_terms];
-  const double *number_steps, *vector_steps;  // steps of the digits that are summed
+  const double *number_steps, *vector_steps;  // steps of the scalars, and of the vectors that they multiply
 };
 
 }  // namespace kernops

@@ -46,7 +46,7 @@ struct GroupCodes {
 // The arguments of a reduction. The members after `softmax` are only for formulas.
 struct SegmentJob {
   const Count* offsets;
-  const Count *rows, *sources;  // null: rows are numbered in order, and values are in order
+  const Count *rows, *sources;  // rows null: segment s has row s; sources null: values are in order
   const std::uint32_t* order;   // null: values are in order
   GroupCodes groups;            // groups in any order, for a scattered reduction
   Count count;                  // number of rows of the result

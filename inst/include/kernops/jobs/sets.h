@@ -24,7 +24,7 @@ struct SetJob {
   PairFormula covariance, slopes;  // slopes: the gradient with respect to the parameters
   int parameters;                  // number of parameters; 0 if no gradient is computed
   int nugget;                      // number of the parameter that multiplies the noise slopes; -1 for none
-  double diagonal;                 // factor of the formula's variances
+  double diagonal;                 // factor of the variances, the values k(x, x) of the formula
   const double* records;           // for each point: d coordinates, noise variance, slope of the noise, values
   int d, columns;
   const int* neighbours;  // `stride` neighbours for each set, nearest first, from 1; missing neighbours are 0
@@ -33,8 +33,8 @@ struct SetJob {
   const double* factors;  // for each point: `rank` numbers; null for none
   int rank;
   // Optional results for each set: m weights of the neighbours in the conditional mean of the point, and the
-  // conditional standard deviation. For each parameter, the derivatives of the weights and of the logarithm of the
-  // standard deviation follow.
+  // conditional standard deviation. After these results come, for each parameter, the derivatives of the weights and of
+  // the logarithm of the standard deviation.
   double *weights, *sd;
   // The derivatives of a function with respect to the weights, and with respect to the logarithms of the standard
   // deviations, of all sets. The gradient of this function is computed from these derivatives.

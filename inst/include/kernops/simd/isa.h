@@ -83,8 +83,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// The attribute is also needed for correctness: without an attribute, g++ 12 compiles a friend function that is defined
-// in a class template for the baseline instruction set.
+// The attribute always_inline is also needed for correctness. Without an attribute, g++ 12 uses the baseline
+// instruction set for friend functions that are defined in a class template.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

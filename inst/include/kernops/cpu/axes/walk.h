@@ -21,7 +21,8 @@ inline Spot spot(const Runs& runs, Count index) {
   return at;
 }
 
-// Calls body(spot, count) for each piece of the range [begin, end) that lies within the first run of dimensions.
+// Calls body(spot, count) for pieces of the range [begin, end); within a piece, only the position in the first run of
+// dimensions changes.
 template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F body) {
   const Count size = runs.count ? runs.run[0].size : 1;
   while (begin < end) {

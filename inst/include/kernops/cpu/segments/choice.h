@@ -11,8 +11,9 @@ inline namespace KERNOPS_ISA {
 template <class R> struct ScatteredChoice {
   static constexpr bool forward = std::is_same<R, First>::value;
 
-  // The memory of a split (a part of the rows): the values of all groups, and then a flag for each group that has a
-  // value. Group -1 collects values outside all groups, and is not read.
+  // The memory of a split (a part of the rows): the chosen value of each group, and then a flag for each group, which
+  // is set when the group has a value. Values outside all groups have group -1. The flag of this group is always set,
+  // so that its values are skipped.
   struct States {
     States(const SegmentJob& job, ScatterMemory memory)
         : values(reinterpret_cast<double*>(memory.near) + 1),
@@ -47,7 +48,7 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. For other statistics, the return value is true if NaN results must be checked for NA in the
+  // Joins the splits. The same function of other statistics returns true if NaN results must be checked for NA in the
   // values. This function always returns false: a result is a copy of a value, so NA and NaN stay distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {

@@ -4,7 +4,7 @@
 //
 //   start()             makes the tile empty
 //   add<skip>(x, w, n)  adds a value (and its weight) to a tile of n values
-//   put(s, n)           moves the n values of the tile to the state s, as values before settle()
+//   put(s, n)           adds the n values of the tile to the state s; the caller then calls R::settle(s)
 //   join(other)         adds the values of another tile, if tiles can be added
 //   result(n)           returns the statistic of the n values
 #pragma once

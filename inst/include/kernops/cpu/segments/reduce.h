@@ -1,4 +1,4 @@
-// Reductions of segments on the CPU, for one instruction set. src/cpu_*.cpp include this file.
+// Reductions of segments on the CPU, for one instruction set. cpu/segments/engine.h includes this file.
 //
 //   up to 16 values       cpu/segments/short.h    one segment per lane of a pack
 //   up to a block         cpu/segments/run.h      packs of the values of one segment; one state per lane

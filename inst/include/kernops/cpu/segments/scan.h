@@ -45,8 +45,8 @@ template <class Reduction> struct SegmentScan {
     }
   };
 
-  // Scans values that are contiguous at x; x[0] is value number `begin` of its segment, and its result has the row
-  // `row`.
+  // Scans values that are contiguous at x. The value x[0] is number `begin` of its segment, and the result at x[0] is
+  // in row `row`.
   static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
     const Writer write{job, column};
     with_flags(job, [&](auto skip, auto exclusive) {

@@ -160,7 +160,7 @@ template <class R> struct ScatteredReduction {
     R::settle(s);
     give<R>(job, column, row, s);
     if constexpr (std::is_base_of<Variance, R>::value)
-      // NA distinguishes this case from a NaN among the values
+      // the result of fewer than two values is NA, unlike the result of values with a NaN
       if (s.v[4] < 2) job.result(0, column, row) = missing();
   }
 };

@@ -125,8 +125,8 @@ class SetGroup {
     }
   }
 
-  // Computes K -= F F' for the factors F of the points of each set, for a few columns of blocks at a time, which fit
-  // the cache together with K.
+  // Computes K -= F F', where F has the low-rank factors of the points of each set. A few columns of blocks of F are
+  // processed at a time, so that these columns and K fit the cache.
   void subtract_factors() {
     constexpr int width = factor_blocks * B;
     for (int from = 0; from < job_.rank; from += width) {

@@ -1,5 +1,5 @@
 // Computes the weights of the neighbours in the conditional mean of each point, the conditional standard deviation sd
-// of the point, and the derivatives of both.
+// of the point, and the derivatives of the weights and of log sd.
 //
 // Let L be the Cholesky factor of the covariance of a set, u the last row of L^-1, and L_1 the factor without its last
 // row and column. A change dK of the covariance changes the weights by sd L_1'^-1 a, and log sd by half of the last
