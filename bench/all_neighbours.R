@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/all_neighbours.R [points]
 #
-# Compares Vecchia's approximation, with all other points as neighbours, with the exact method, to which it is then
-# equal. Prints the largest differences between the two methods, relative to the largest number of each kind. 2000
-# points take an hour of one core, because each conditioning set has a separate Cholesky factor; covariances are
-# factored in parallel.
+# Vecchia's approximation equals the exact method if all other points are neighbours. The script checks this: for each
+# covariance and each kind of result (log-likelihood, gradient, information, predictions, standard errors), it prints
+# the largest difference of the two methods, relative to the largest number of this kind. 2000 points take an hour of
+# one core, because each conditioning set has a separate Cholesky factor; covariances are factored in parallel.
 
 library(kernops)
 suppressMessages(library(testthat))

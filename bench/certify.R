@@ -4,9 +4,9 @@
 # square), a smoothness, a range, a nugget, a number of neighbours and a trend. For each smoothness, the script prints
 # the number of cases in which the exact log-likelihood, predictions and standard errors at 20 sites are within their
 # bounds, the median difference of the log-likelihoods and the median length of the interval of the log-likelihood.
-# `cores` is the number of cases that run at a time. Then it prints the same numbers for the borehole function of 8
-# inputs (Morris, Mitchell and Ylvisaker 1993) by number of neighbours, and CPU seconds of fits with estimated
-# parameters and of their certificates.
+# `cores` is the number of cases that run at a time. Then the script prints the same numbers for the borehole function
+# of 8 inputs (Morris, Mitchell and Ylvisaker 1993), one row for each number of neighbours, and the CPU seconds of fits
+# with estimated parameters and of the certificates of these fits.
 
 library(kernops)
 arguments <- replace(c(200, 3000, 1), seq_along(commandArgs(TRUE)), as.numeric(commandArgs(TRUE)))

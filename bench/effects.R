@@ -1,9 +1,10 @@
 # Random effects with many levels, with Vecchia's approximation of the field: seconds of a likelihood, of its gradient
 # and of 1,000 predictions with standard errors, and the peak memory of R. `Rscript bench/effects.R 1e4 1e5` prints a
-# row for each number of observations and kind of levels. Levels are either sites with 10 or 100 observations each,
-# which are clustered in space, so that the precision matrix has a sparse factor; or scattered over the whole domain,
-# without a sparse factor. With the argument `counts`, the script adds Poisson responses. The last column is the Monte
-# Carlo error of the log-likelihood.
+# row for each number of observations and kind of levels. There are two kinds of levels. A level of the first kind is a
+# site with 10 or 100 observations that are close in space, so that the precision matrix has a sparse factor. The
+# observations of a level of the second kind are scattered over the whole domain, and the precision matrix has no sparse
+# factor. With the argument `counts`, the script adds Poisson responses. The last column is the Monte Carlo error of the
+# log-likelihood.
 suppressMessages(library(kernops))
 
 arguments <- commandArgs(TRUE)

@@ -2,8 +2,8 @@
 #
 # Coverage of intervals of parameters for each family of gp_family(), in a model with a covariate, a group of 30 levels
 # and a field. Each data set has 400 points in the unit square, a field of Matern 3/2 with variance 0.5 and range 0.15,
-# levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the link and the
-# true parameters of the family below.
+# levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method. The link and the true
+# parameters of each family are in the code below.
 #
 # The families (default: all) take turns: each round fits a few data sets of each family, `cores` fits at a time, and
 # prints the results so far. The first data set has the seed `first`. The run ends after `sets` data sets of each

@@ -1,17 +1,18 @@
 # Does gp() end at the best optimum?  R_LIBS=.lib Rscript bench/fits.R [rows]      (rows: a regexp on their names)
 #
 # Compares the optima that gp() finds with the best known optima, for 21 data sets that come with R packages x 5
-# covariances x ML and REML. The other log-likelihoods are: the best of nlme::gls() from six starting values (three of
-# the five covariances exist in nlme), our likelihood at the parameters of fields::spatialProcess() (ML of a Matern 3/2,
-# constant mean), and the best of our search with starts = 20. A row is printed if one of these log-likelihoods is
-# higher than the log-likelihood of gp() by more than 0.02; then the counts and the times are printed.
-# KERNOPS_BENCH_PEERS names a file that stores the results of the other packages, which take most of the time.
+# covariances x ML and REML. The best known optimum is the highest of three log-likelihoods: the best of nlme::gls()
+# from six starting values (three of the five covariances exist in nlme), the likelihood of kernops at the parameters of
+# fields::spatialProcess() (ML of a Matern 3/2, constant mean), and the best of gp() with starts = 20. A row is printed
+# if one of these log-likelihoods is higher than the log-likelihood of gp() by more than 0.02. After the rows, the
+# script prints the number of fits, the number of printed rows, and the times of gp(). KERNOPS_BENCH_PEERS names a file
+# that stores the results of the other packages, which take most of the time.
 
 library(kernops)
 pattern <- c(commandArgs(TRUE), ".")[[1]]
 has <- function(name) requireNamespace(name, quietly = TRUE)
 stopifnot(has("nlme"), has("fields"), has("gstat"), has("sp"), has("spData"), has("MASS"))
-suppressMessages(library(fields))  # the package searches its covariances among attached packages
+suppressMessages(library(fields))  # fields looks for its covariances in attached packages
 
 from <- function(package, name, object = name) {
   place <- new.env()

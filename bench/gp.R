@@ -12,7 +12,7 @@ all_parts <- !length(sizes)
 if (all_parts) sizes <- c(1000L, 2000L, 4000L, 10000L)
 slow <- nzchar(Sys.getenv("KERNOPS_BENCH_SLOW"))
 has <- function(name) requireNamespace(name, quietly = TRUE)
-if (has("fields")) suppressMessages(library(fields))  # the package searches its covariances among attached packages
+if (has("fields")) suppressMessages(library(fields))  # fields looks for its covariances in attached packages
 
 matern32 <- function(h, range) (1 + h / range) * exp(-h / range)
 

@@ -25,7 +25,8 @@ seconds <- function(code, times = 1) {
 }
 say <- function(what, n, time, note = "") cat(sprintf("%-52s n = %7d  %8.3f s  %s\n", what, n, time, note))
 
-# One likelihood and its gradient, at different parameters each time, with the residuals of a search.
+# Seconds of a likelihood with its gradient. Each call has other parameters, and solves to the residuals that a search
+# requires.
 step_time <- function(fit, probes, times) {
   fit$how$control[c("probes", "cg_tol")] <- list(probes, gp_control()$cg_tol)
   likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)

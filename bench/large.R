@@ -6,9 +6,10 @@
 # the peak memory of the process. The data are simulated from a field of Matern 3/2 with some 80 points within its
 # range, and noise.
 #
-# `prism`: 2000 elevations of fields::PRISMelevation are predicted from all others, with two covariances: Matern 3/2 of
-# the great-circle distance, and a sum of two Matern covariances in the plane. Each is compared with gstat in the plane
-# with the covariance that was found. With `iterative`, on a GPU: the number of conjugate gradient steps with the sparse
+# `prism`: 2000 elevations of fields::PRISMelevation are predicted from all other elevations, with two covariances:
+# Matern 3/2 of the great-circle distance, and a sum of two Matern covariances in the plane. The predictions of each
+# covariance are compared with predictions of gstat, which uses the estimated parameters and distances in the plane.
+# With `iterative`, on a GPU, the script also prints the number of conjugate gradient steps with the sparse
 # preconditioner, in float32, for the Matern covariance of the great-circle distance.
 
 library(kernops)

@@ -1,10 +1,10 @@
 # R_LIBS=.lib Rscript bench/mixed.R [points] [levels] [family] [bam|alone] [smooths]
 #
-# The same model at several sizes: up to four `smooths` s(), a random intercept whose levels are the cells of a grid,
-# and a field of Matern 3/2, by Vecchia's approximation with its default number of neighbours. `family` is gaussian,
-# poisson or tweedie (default: 1e5 points, 1000 levels, gaussian, four smooths). All parameters are estimated; then
-# 10,000 new points are predicted with standard errors. With `bam`, mgcv::bam(discrete = TRUE) fits the same smooths and
-# levels with a thin-plate spline of 100 coefficients in place of the field.
+# A model with up to four smooth terms s() (argument `smooths`), a random intercept whose levels are the cells of a
+# grid, and a field of Matern 3/2, fitted by Vecchia's approximation with its default number of neighbours. `family` is
+# gaussian, poisson or tweedie (default: 1e5 points, 1000 levels, gaussian, four smooths). All parameters are estimated;
+# then 10,000 new points are predicted with standard errors. With `bam`, mgcv::bam(discrete = TRUE) fits the same
+# smooths and levels with a thin-plate spline of 100 coefficients in place of the field.
 #
 # Columns: seconds of the clock and of all cores, likelihoods, log-likelihood, the root mean square error of the linear
 # predictor at the new points, the coverage of its 95 % intervals in %, and the peak memory of the process in GB.

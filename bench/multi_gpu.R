@@ -2,8 +2,8 @@
 #
 # A Gaussian sum of M x M pairs (1e6 x 1e6) in three dimensions, and reductions of long vectors, for 4e4 x 4e4 pairs
 # (2e4 x 2e4 in float64), on 1, 2, ... all GPUs, with data and result on the first card. Each time is the median wall
-# time of five calls measured in R. Before, calls run for two seconds, so that kernels are compiled and idle cards reach
-# their full clock rate. `per card` is the speed-up divided by the number of cards.
+# time of five calls measured in R. Before the timed calls, untimed calls run for two seconds, so that kernels are
+# compiled and idle cards reach their full clock rate. `per card` is the speed-up divided by the number of cards.
 library(kernops)
 
 given <- commandArgs(TRUE)

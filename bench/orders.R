@@ -66,7 +66,7 @@ for (precision in c("float32", "float64")) {
       gc()
     }
     cat(sprintf("%*s", width, cells), "\n")
-    flush(stdout()) # so that an interrupted run shows the rows measured until then
+    flush(stdout()) # an interrupted run then shows the rows measured so far
     rm(plan)
     gc()
   }

@@ -2,9 +2,9 @@
 #
 #   Rscript bench/responses.R [responses] [neighbours] [single fits]
 #
-# A third of the responses have no field. In the others, the field has a share of 0.1 to 0.9 of the variance, and a
-# range of 0.02 to 0.3 in the unit square. The time per response is without p-values; p-values require 400 additional
-# responses, which are simulated without a field.
+# A third of the responses have no field. In the other responses, the field has a share of 0.1 to 0.9 of the variance,
+# and a range of 0.02 to 0.3 in the unit square. The time per response is without p-values; p-values require 400
+# additional responses, which are simulated without a field.
 library(kernops)
 given <- as.integer(commandArgs(TRUE))
 count <- if (length(given) > 0) given[[1]] else 200L

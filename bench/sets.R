@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/sets.R [points]
 #
 # Vecchia's approximation with given neighbours: microseconds per point of a likelihood, and of a likelihood with its
-# gradient and expected information, by the number of neighbours, covariance and instruction set, on one core. Then
-# whole fits and predictions with standard errors, on all cores.
+# gradient and expected information, by the number of neighbours, covariance and instruction set, on one core. Then the
+# script measures whole fits, and predictions with standard errors, on all cores.
 
 library(kernops)
 largest <- as.numeric(c(commandArgs(TRUE), 1e5)[[1]])

@@ -3,9 +3,9 @@
 # Sparse matrices times a vector, compared with a copy of as many bytes as the product reads and writes: entries, their
 # columns, offsets of the rows, the vector and the result, each once (goal on a GPU: 0.85 of the copy's speed or more).
 # The matrices are simulated like those of Williams et al. (2009, Parallel Computing 35): with the same numbers of rows,
-# columns and entries, distributions of row lengths, and distances of columns from the diagonal. Each is repeated as
-# blocks on a diagonal with `entries` entries in total, and measured twice: with these rows, and with a fifth of all
-# rows empty. The results are recorded in HISTORY.md.
+# columns and entries, distributions of row lengths, and distances of columns from the diagonal. Copies of each matrix
+# are blocks on the diagonal of a larger matrix with `entries` entries. The larger matrix is measured twice: without
+# empty rows, and with additional empty rows, which are a fifth of all rows. The results are recorded in HISTORY.md.
 
 library(kernops)
 options(kernops.threads = 1, width = 150)
@@ -21,7 +21,7 @@ heavy <- \(mean, shape, most) \(n) {
   lengths <- stats::runif(n)^(-1 / shape)
   pmin(pmax(round(lengths * mean * (shape - 1) / shape), 1), most)
 }
-matrices <- list( # rows, columns, law of lengths; columns are within `reach` of the diagonal, in runs of `run`
+matrices <- list( # rows, columns, row lengths, reach, run: columns lie within `reach` of the diagonal, in runs of `run`
   Dense = list(2000, 2000, \(n) rep(2000, n), Inf, 2000),
   Protein = list(36417, 36417, normal(119.3, 31.9, 18, 204), 3000, 6),
   "FEM/Spheres" = list(83334, 83334, normal(72.1, 19.1, 1, 81), 4000, 3),

@@ -2,10 +2,10 @@
 #
 # Surrogates of test functions on the unit cube. For fits to n values with gradients, to 2 n values and to (1 + D) n
 # values, the script prints root mean squared errors at 2,000 points relative to the standard deviation of the function:
-# means and ratios over random Latin hypercubes. 2 n values take as long as n values with gradients by an adjoint
-# program (which takes about as long for a gradient as for a value), and (1 + D) n values take as long as n values with
-# gradients by differences. Then the script measures the time of an update of a fit of 1,000 evaluations in 12
-# coordinates, and of a proposal.
+# means and ratios over random Latin hypercubes. An adjoint program computes a gradient in about the time of a value, so
+# that n values with gradients take as long as 2 n values. If gradients are computed by differences, n values with
+# gradients take as long as (1 + D) n values. Then the script measures the time of an update of a fit of 1,000
+# evaluations in 12 coordinates, and of a proposal.
 
 library(kernops)
 designs <- as.integer(c(commandArgs(TRUE), 10)[[1]])
