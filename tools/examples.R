@@ -1,7 +1,7 @@
 # Applies the examples of CONTRIBUTING.md: `Rscript tools/examples.R apply CONTRIBUTING.md COPY SCRIPTS` edits the files
-# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block names a file. In the block, the
-# line above the lines marked + is the context line. The lines marked + are added below the first line of the file that
-# begins like the context line.
+# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block of CONTRIBUTING.md names a file.
+# In this block, the line above the lines marked + is the context line. The lines marked + are added below the first
+# line of the file that begins like the context line.
 
 given <- commandArgs(TRUE)
 lines <- readLines(given[[2]])

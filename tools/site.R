@@ -6,7 +6,7 @@ source(file.path("tools", "site_links.R"))
 
 build <- function() {
   options(pkgdown.internet = FALSE)
-  # otherwise pkgdown queries CRAN for packages that are named but not installed
+  # without this replacement, pkgdown queries CRAN for packages that are named but not installed
   utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
   pkgdown::check_pkgdown()
   dir.create(folder, showWarnings = FALSE)
@@ -64,8 +64,8 @@ mathml <- function(tex) {
 }
 
 # Removes the scripts and styles that pkgdown loads from a network, so that a page is complete without a network. The
-# local script pkgdown.js calls them, so each is replaced by a stub. The search field is also removed, because the
-# search needs a server.
+# local script pkgdown.js calls functions of the removed scripts, so stubs of these functions are added. The search
+# field is also removed, because the search needs a server.
 drop_network <- function(html) {
   xml2::xml_remove(xml2::xml_find_all(html, "//form[@role = 'search'] | //img[@src = '']"))
   xml2::xml_remove(xml2::xml_find_all(html, network_parts))

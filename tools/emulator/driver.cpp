@@ -67,7 +67,7 @@ Kernel kernel;
 const Job* argument;
 size_t used;
 std::map<void*, size_t> allocated;
-std::mutex one_at_a_time;  // each of several GPUs has a host thread
+std::mutex one_at_a_time;  // a session with several GPUs has a host thread for each GPU
 using Alone = std::lock_guard<std::mutex>;
 
 void run_thread() {

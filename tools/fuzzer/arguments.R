@@ -16,11 +16,11 @@ run_part <- function() {
     error <- error_of(\() do.call(functions[[name]], calls[[name]]))
     if (!is.null(error) && !inherits(error, "kernops_cuda_error")) report(name, ": ", conditionMessage(error))
   }
-  # a method is not called for another object
+  # the first argument of a method is kept, because it selects the method
   is_method <- \(name) grepl("[.](gp(_responses)?|kernops_[a-z]+)$", name) || exists(name, baseenv())
   for (name in sample(names(calls))) for (argument in seq_along(calls[[name]])) for (value in wrong) {
     if (argument == 1 && is_method(name)) next
-    # with that many points, the products over all pairs would take minutes
+    # with more than 1e4 points, the products over all pairs would take minutes
     if (name %in% c("spectral_embedding", "kernel_pca") && length(value) > 1e4) next
     if (!there_is_time()) return()
     used <- replace(calls[[name]], argument, list(value))

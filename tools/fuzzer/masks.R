@@ -21,7 +21,7 @@ arguments_of_pairs <- list(
   list("SqDist(x, y)", \(x, y) sum((x - y)^2)), list("Norm2(x - y)", \(x, y) sqrt(sum((x - y)^2))),
   list("Elem(x - y, 0)", \(x, y) (x - y)[[1]]), list("(SqDist(x, y) - 0.5)", \(x, y) sum((x - y)^2) - 0.5),
   list("Sum(Abs(x - y))", \(x, y) sum(abs(x - y))), list("ReLU(Elem(x - y, 1))", \(x, y) max(0, (x - y)[[2]])),
-  list("Clamp(Elem(x - y, 0), 0, 5.5)", \(x, y) min(max((x - y)[[1]], 0), 5.5)), # differences may be up to 5
+  list("Clamp(Elem(x - y, 0), 0, 5.5)", \(x, y) min(max((x - y)[[1]], 0), 5.5)), # x - y may be up to 5
   list("Max2(Elem(x - y, 0), 0)", \(x, y) max(0, (x - y)[[1]])),
   list("Max(Concat(Elem(x - y, 0), 0.7 * Elem(x - y, 1)))", \(x, y) max((x - y) * c(1, 0.7))) # without ties
 )
