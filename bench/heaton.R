@@ -82,7 +82,7 @@ local_kriging <- function(formula, theta) {
   row("gstat", formula, p, NA, seconds, 1)
 }
 
-# Reports which methods are omitted because they exceed the memory of a card or are not installed.
+# Reports which methods are omitted, because a card has too little memory or a package is not installed.
 run_or_say <- function(name, formula) {
   tryCatch(run(name, formula), kernops_memory_error = \(e) cat(name, "left out:", conditionMessage(e), "\n"),
            packageNotFoundError = \(e) cat(name, "left out:", conditionMessage(e), "\n"))

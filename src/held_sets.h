@@ -5,7 +5,7 @@
 
 namespace kernops {
 
-// Points, their conditioning sets, and the cached copies of both on a GPU.
+// Points, their conditioning sets, and the copies of the points and the sets that a GPU keeps.
 struct HeldSets {
   Rcpp::NumericMatrix points;
   Rcpp::NumericVector noise, noise_slope;

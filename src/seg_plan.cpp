@@ -66,8 +66,8 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 }  // namespace
 
 // `values` is the number of rows of x; if it is negative, the other arguments determine it. `offsets` has the first
-// position of each segment and optionally the end of the last one. The last offset is an end if it equals the number of
-// values or, with `sources`, if there is one more offset than sources.
+// position of each segment and optionally the end of the last segment. The last offset is an end if it equals the
+// number of values or, with `sources`, if there is one more offset than sources.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard_new([&] {

@@ -15,7 +15,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
     check_neighbours(near, n);
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
-    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer neighbours, so some stay 0
+    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer neighbours, so some positions stay 0
     neighbours::find_columns(near.begin(), n, near.nrow(), start.begin(), entry.begin());
     return named_list({{"start", start}, {"entry", entry}});
   });

@@ -70,7 +70,8 @@ inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   return positions;
 }
 
-// Searches for neighbours, by several threads if there are many queries; a neighbour takes about 300 operations.
+// Searches for neighbours, by several threads if there are many queries; finding a neighbour takes about 300
+// operations.
 inline void search(const neighbours::Request& request, int* to) {
   const double work = 300.0 * double(request.count) * request.most;
   choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
@@ -95,7 +96,7 @@ struct TreeQueries {
   const neighbours::KdTree* tree;
 };
 
-// Calls body(points) with points at a scale at which squared distances to the queries are finite.
+// Calls body(points) with points that are scaled such that squared distances to the queries are finite.
 template <class Body>
 void at_scale_of(SEXP stored, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings,
                  const Body& body) {

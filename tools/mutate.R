@@ -15,7 +15,7 @@ test_that <- function(desc, code) {
 passes <- function(mutant, files, tests = "") {
   Sys.setenv(KERNOPS_MUTANT = mutant)
   options(mutate.tests = tests)
-  folder <- tempfile() # snapshots are files in the folder of the tests, so each process has a copy
+  folder <- tempfile() # snapshots are files in the folder of the tests, so each process has a copy of this folder
   dir.create(folder)
   file.copy("tests/testthat", folder, recursive = TRUE)
   results <- as.data.frame(test_dir(file.path(folder, "testthat"), filter = sprintf("^(%s)$", files),

@@ -10,8 +10,8 @@
 
 namespace kernops {
 
-// A request. The values of `job` are in memory space `from`; values on the host have one of the types of `job` except
-// float. The results are written in memory space `to`: to `job.out`, or on a device optionally to `job.out_floats`. The
+// A request. The values of `job` are in memory space `from`; on the host, they are doubles or integers, and not floats.
+// The results are written in memory space `to`: to `job.out`, or on a device optionally to `job.out_floats`. The
 // backend sets all other members of `job`.
 struct AxisRequest {
   SliceJob job{};
@@ -25,8 +25,8 @@ struct AxisRequest {
 };
 
 namespace cuda {
-// Returns the CUDA source of a reduction. `op` is a row of segments.def or "softmax", `type` is the C type of the
-// values, and with `skip`, NaN is skipped.
+// Returns the CUDA source of a reduction. `op` is the name of a row of segments.def or "softmax", and `type` is the C
+// type of the values. If `skip` is true, the reduction skips NaN.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
 }  // namespace cuda
 

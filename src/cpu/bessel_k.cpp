@@ -136,7 +136,7 @@ class Table : public BesselTable {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
   }
 
-  // Fills the octave that contains x, and the octaves between this octave and those that are already filled.
+  // Fills the octave that contains x, and all octaves between this octave and the filled octaves.
   void fill(double x) {
     if (!(x >= std::ldexp(1.0, lowest) && x < std::ldexp(1.0, highest))) return;
     const int octave = std::ilogb(x) - lowest;

@@ -29,8 +29,8 @@ Tree PerItem::matrix(Tree t, int columns) const {
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// Centres both vectors of a difference, applies made() to both, and returns the two results. The caller subtracts the
-// second result from the first.
+// Centres the two vectors of a difference, applies made() to each of the two vectors, and returns the two results. The
+// caller subtracts the second result from the first.
 template <class F>
 std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made) {
   const auto args = graph_[difference].args;

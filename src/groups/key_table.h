@@ -33,7 +33,7 @@ class KeyTable {
 
   struct Slot {
     std::uint64_t word;
-    std::uint32_t number;  // from 1; 0 if the slot is free
+    std::uint32_t number;  // number of the key, from 1; 0 if the slot is free
   };
 
   // A search reads this copy of some members, because the copy can stay in registers while codes are written.

@@ -54,7 +54,7 @@ struct ChosenValues {
   Count outputs;    // number of outputs; both quantiles of a difference count
 };
 ChosenValues chosen_values(const OrderRequest& request);
-void gradient_in_order(const OrderRequest& request);  // on the CPU: order/order_gradient.cpp
+void gradient_in_order(const OrderRequest& request);  // computes a gradient on the CPU
 
 double empty_result(const OrderRequest& request);  // result of a segment without values
 

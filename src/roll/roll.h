@@ -48,6 +48,6 @@ struct RollPart {
 using RollWork = void (*)(const RollPart&);
 RollWork roll_by_stacks(int op);       // roll/stacks.cpp
 void roll_quantiles(const RollPart&);  // roll/narrow_quantiles.cpp
-void roll_ranks(const RollPart&);      // for any windows and values: roll/quantiles.cpp
+void roll_ranks(const RollPart&);      // quantiles of any windows: roll/quantiles.cpp
 
 }  // namespace kernops

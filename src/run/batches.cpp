@@ -9,7 +9,7 @@
 namespace kernops {
 namespace {
 
-// The number of pairs below which a second thread does not repay its start.
+// The minimum number of pairs for a second thread. With fewer pairs, starting the thread takes longer than it saves.
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {

@@ -10,8 +10,8 @@
 
 namespace kernops {
 
-// The number of threads for n rows. Few rows are given to fewer threads, because starting a thread takes as long as
-// computing some hundreds of rows.
+// The number of threads for n rows. If there are few rows, fewer threads are used, because starting a thread takes as
+// long as computing some hundreds of rows.
 inline Count row_workers(Count n, const Settings& settings) {
   return std::max<Count>(1, std::min<Count>(settings.threads, n / 512));
 }

@@ -69,9 +69,9 @@ void update(MatrixXd& h, const VectorXd& s, const VectorXd& y) {
   h += y * y.transpose() / s.dot(y) - hs * hs.transpose() / s.dot(hs);
 }
 
-// Returns the point with long ranges of the covariance moved to their bounds, if the step increases these ranges and
-// the slope is not negligible. With increasing range, the likelihood approaches its limit so slowly that a search would
-// take many steps.
+// Returns the point after moving long ranges of the covariance to their bounds. A range is moved if the step increases
+// the range and the slope is not negligible. With increasing range, the likelihood approaches its limit so slowly that
+// a search would take many steps.
 VectorXd far_point(const SearchPoint& point, const VectorXd& step, double least_step, const Bounds& bounds) {
   VectorXd s = point.s;
   for (Eigen::Index k = 0; k < s.size(); ++k)

@@ -11,7 +11,7 @@ namespace kernops {
 // first carry of the segment that is open at the begin of the tile. Positions are counted from the first value of the
 // plan, and rows from its first segment.
 struct SegmentPlan {
-  unsigned* ends;       // one bit per value, for whole tiles
+  unsigned* ends;       // one bit per value, padded to whole tiles
   int *limits, *opens;  // one number per tile, and one number for the end of the last tile
   int count, tiles;
 };
@@ -23,7 +23,7 @@ constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
   SegmentPlan plan;
-  const long long* offsets;  // positions at which segments begin, in ascending order, and the last end
+  const long long* offsets;  // positions at which segments begin, ascending, and the end of the last segment
   long long first;           // the number of the plan's first value
   int segments;              // number of segments that end among the values of the plan; the first begins at offsets[0]
 };

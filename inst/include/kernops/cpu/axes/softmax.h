@@ -1,7 +1,7 @@
 // Softmax of slices (the values along the reduced dimensions) with one exponential per value. A window is a block of
 // values that fits a buffer. The first pass stores exp(x - m) for the values x of each window, where m is the largest
 // value up to the end of the window, and stores m. The second pass scales each window by exp(m - M) / sum, where M is
-// the largest value of the slice. Milakov and Gimelshein (2018) rescale the sum in this way.
+// the largest value of the slice. If m increases, the first pass rescales the sum, as in Milakov and Gimelshein (2018).
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
