@@ -32,7 +32,7 @@ struct AllPairs {
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // first and end of the remaining columns, numbered across intervals
+  long long number, end_number;  // the remaining columns: first and end, counted across intervals
   int first_column;              // first column of the split; -1 if the split has no columns
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {

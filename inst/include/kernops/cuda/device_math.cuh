@@ -49,7 +49,7 @@ KERNOPS_FN float exp2_of_rest(float r) {
 // NaN for NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become an exponent
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n are a biased exponent
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }
@@ -64,7 +64,7 @@ KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
 // If a pair needs more than one exponential, the special function unit is the bottleneck: therefore every fourth pair
 // uses the polynomial.
 KERNOPS_FN float exp2_in_turn(float x, int turn) {
-#if __CUDA_ARCH__ >= 860  // 8 additions take the time of one special function
+#if __CUDA_ARCH__ >= 860  // on these GPUs, 8 additions take as long as one special function
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);
@@ -81,7 +81,7 @@ template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
-// 1.5 * 2^52: adding this number rounds to an integer, which is then in the low bits.
+// 1.5 * 2^52: if this number is added to x, the low bits of the sum contain the integer nearest to x.
 constexpr double to_integer = 6755399441055744.0;
 
 KERNOPS_FN double exp2_sum(double r, double n_shifted) {

@@ -81,9 +81,9 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   }
 }
 
-// Joins each part of a result with the next part, then pairs of parts, and so on. If the parts of a result are adjacent
-// lanes of a warp, the parts are joined by shuffles, and otherwise in `shared` memory. The thread of the first part
-// receives the joined state. All threads of a block must call this function.
+// Joins each part of a result with the next part, then each pair of parts with the next pair, and so on. If the parts
+// of a result are adjacent lanes of a warp, the parts are joined by shuffles, and otherwise in `shared` memory. The
+// thread of the first part receives the joined state. All threads of a block must call this function.
 template <class State, class Merge>
 __device__ State join_parts(State* shared, State mine, int part, int parts, int neighbour, Merge merge) {
   int joined = 1;

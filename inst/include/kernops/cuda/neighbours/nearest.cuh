@@ -18,7 +18,7 @@ __device__ __forceinline__ double plus_square(double sum, double x) { return __d
 
 template <int D, int listed> class TreeSearch {
  public:
-  static constexpr int deepest = 7;  // steps of five levels from the root to a leaf
+  static constexpr int deepest = 7;  // maximum number of steps (five levels each) from the root to a leaf
 
   __device__ __forceinline__ TreeSearch(const TreeJob& tree, const double* query, int limit, int most)
       : tree_(tree), query_(query), limit_(limit), most_(most), lane_(lane_of_warp()) {
@@ -31,7 +31,7 @@ template <int D, int listed> class TreeSearch {
     const int upper = (tree_.levels - 1) % 5 + 1;  // number of levels of the first step
     int depth = 0;
     long long node = 1;
-    double distance[deepest];  // of this lane's node in each step; a member array would keep the list out of registers
+    double distance[deepest];  // to this lane's node, per step; a member array would keep the list out of registers
     distance[0] = open(node, upper);
     while (depth >= 0) {
       const int step = depth == 0 ? upper : 5, nearest = nearest_open(distance[depth]);

@@ -1,6 +1,6 @@
 // Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part, which is the state of its
-// values, and joins the parts of earlier tiles. The blocks of earlier tiles began earlier, and publish their own parts
-// without waiting for other blocks.
+// values, and joins the parts of earlier tiles. A wait for an earlier part always ends: the blocks of earlier tiles
+// began earlier, and publish their own parts without waiting for other blocks.
 //
 // The order in which parts arrive does not affect results, because parts are joined in a fixed tree: 32 tiles form a
 // group, 32 groups form a section, and sections are joined one after another. The last tile of a group publishes the

@@ -16,8 +16,8 @@ template <class Item> struct Gapped {
   __device__ __forceinline__ Gapped from(int k) const { return {items, first + k}; }
 };
 
-// Returns the number of items of a among the first `along` items of the merged runs. If items are equal, items of a
-// come first.
+// Returns how many of the first `along` items of the merged runs come from run `a`. If items are equal, items of run
+// `a` come first.
 template <class Items, class N>
 __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_count, N along) {
   N low = along > b_count ? along - b_count : 0, high = along < a_count ? along : a_count;

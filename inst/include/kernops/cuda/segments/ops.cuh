@@ -2,7 +2,7 @@
 //
 //   lift(x, n)        the state of the single value x, number n
 //   add(s, x, n)      adds value x, number n, to the state s
-//   combine(a, b)     joins the state a and the state b of later values
+//   combine(a, b)     joins the states a and b; the values of b are later
 //   stage(s)          the part of a finished state from which result() is computed
 //   result(k, begin)  the result of a segment that begins at value `begin`
 //   is_empty(s)       true if s contains no value, so that the segment has no result

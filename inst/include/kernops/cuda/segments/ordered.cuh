@@ -36,7 +36,7 @@ template <class T_, class Items> struct Ordered {
   const SortRun& job;
   const Items items;
   const long long segment, begin;
-  const int length, shift;  // length: number of values; shift: subtracted from the places of items
+  const int length, shift;  // length: number of values; shift: what place() subtracts from the places in items
 
   __device__ __forceinline__ Ordered(const SortRun& job, const Items& items, long long segment, long long begin,
                                      int length, int shift)
@@ -51,8 +51,8 @@ template <class T_, class Items> struct Ordered {
     static_cast<double*>(job.run.out)[output * job.how.outputs_apart + result_row(job.run, int(segment))] = result;
   }
 
-  // Returns the number of values with a smaller key than `limit`; the caller passes a `low` such that the first `low`
-  // values are smaller.
+  // Returns the number of values whose keys are less than `limit`. The keys of the first `low` values must be less than
+  // `limit`.
   __device__ __forceinline__ int below(Key limit, int low = 0) const {
     int high = length;
     if (low < high && key(high - 1) < limit) return high;

@@ -102,8 +102,8 @@ __device__ __forceinline__ typename Op::State joined(const typename Op::State* c
   return s;
 }
 
-// The ends of segments in the warps of a tile. They are computed from the number of ends in each warp; the number is
-// negative if the last value of the warp ends a segment.
+// The ends of segments in the warps of a tile. The function from() reads the number of ends in each warp. This number
+// is negative if the last value of the warp ends a segment.
 struct TileEnds {
   unsigned ended, full;
   int before, all;  // number of segments that end in earlier warps, and in all warps

@@ -3,8 +3,8 @@
 //
 //   kernops_quantile_keys     stores a key for each value; keys have the same order as values
 //   kernops_quantile_digits   for one level: sets a bit for each key with digit 0, and counts these bits in each block
-//   kernops_quantile_blocks   counts the zeros before each block
-//   kernops_quantile_move     counts the zeros before each word; moves the keys with digit 0 before the other keys
+//   kernops_quantile_blocks   counts the keys with digit 0 before each block
+//   kernops_quantile_move     counts the keys with digit 0 before each word; moves these keys before the other keys
 //   kernops_quantile_windows  descends the levels to find the quantiles of each window
 //
 // A digit is one bit of the keys. The first level has the highest digit, and the last level has the lowest digit. In
@@ -48,8 +48,8 @@ template <class V, class Stored> struct RollQuantiles {
     if (threadIdx.x == 0) job.blocks[blockIdx.x] = zeros;
   }
 
-  // Replaces the count of each block by the number of zeros before this block. The kernel has a single block; each of
-  // its threads adds the counts of neighbouring blocks.
+  // Replaces the count of each block by the number of keys with digit 0 in earlier blocks. A single thread block
+  // executes this kernel; each of its threads adds several adjacent counts.
   static __device__ __forceinline__ void blocks(const QuantileRun& job) {
     __shared__ int of_warps[quantile_threads / 32];
     const int each = (job.block_count + quantile_threads - 1) / quantile_threads, first = int(threadIdx.x) * each;

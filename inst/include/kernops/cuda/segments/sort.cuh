@@ -5,11 +5,12 @@
 //   kernops_sort_parts    sorts parts of long segments
 //   kernops_sort_merge    merges runs of a long segment in pairs; each block computes a part of the result
 //   kernops_sort_long     computes results of long sorted segments, with several blocks per segment
-//   kernops_sort_count, kernops_sort_begins, kernops_sort_digit   sort longer segments by digits (sort_digits.cuh)
+//   kernops_sort_count, kernops_sort_begins, kernops_sort_digit   sort very long segments by digits (sort_digits.cuh)
 //
 // A struct Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh). It has the members:
 //
-//   placed, apart                true if items contain their positions; true if NA and NaN are distinguished
+//   placed                       true if items contain their positions
+//   apart                        true if NA and NaN are distinguished
 //   whole(job, piece, items)     computes the results of the segments of a piece, with all threads of a block
 //   store(job, position, item)   stores the result of one item of a long segment, or
 //   whole_long(job, segment, begin, length, items)   computes the results of a long segment, by all of its blocks

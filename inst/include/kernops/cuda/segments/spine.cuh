@@ -23,8 +23,8 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
 // division of values into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
-  State whole, part;        // states of the finished groups, and of the current group,
-  int has_whole, has_part;  // and whether these states exist
+  State whole, part;        // states of the finished groups, and of the current group
+  int has_whole, has_part;  // 1 if the state `whole`, or the state `part`, exists
 
   // Appends `count` finished groups; groups[0] already includes `part`.
   __device__ __forceinline__ void close(const State* groups, int count) {
@@ -83,7 +83,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     const int begin = from > 0 ? from : 1, first = group_of(begin), groups = group_of(to - 1) - first + 1;
     for (int done = 0; done < groups; done += threads) {
       const int group = first + done + int(threadIdx.x), low = begin_of(group), high = begin_of(group + 1);
-      __syncthreads();  // all threads have read the earlier parts
+      __syncthreads();  // waits until all threads have read the earlier parts
       if (done + int(threadIdx.x) < groups)
         parts[threadIdx.x] =
             group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);

@@ -42,8 +42,8 @@ template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place()
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// The values of a tile's columns that pairs read, in shared memory. (Vectors that only contractions read are
-// elsewhere.)
+// The values of a tile's columns that pairs read, in shared memory. Vectors that only contractions read are not among
+// these values.
 template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
   alignas(16) T v[columns * stride];

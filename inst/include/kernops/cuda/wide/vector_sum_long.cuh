@@ -108,8 +108,8 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
     KERNOPS_EACH(r, Own::rows) sums[r] = 0;
     count = 0, begun = true;
   }
-  // Adds the products of a tile to the totals of some runs (groups of adjacent entries), from run `first` on. The next
-  // runs are loaded at the same time.
+  // Adds the products of a tile to the totals of some runs (groups of adjacent entries), from run `first` on. During
+  // these products, the next runs are loaded.
   template <int first>
   __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
                                             float*& next) const {
