@@ -83,7 +83,7 @@ void check_devices(const std::vector<int>& numbers);  // throws CudaError unless
 // Opens the device if necessary, and makes it current for this thread.
 const Device& use_device(int number);
 const Device& current_device();
-void synchronize();  // waits for the current device
+void synchronize();  // waits until the current device has completed its work
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);

@@ -5,8 +5,8 @@
 namespace kernops {
 namespace cuda {
 
-// Replaces the lower triangle of a by its Cholesky factor L. Returns 0 on success, and otherwise the row number (from
-// 1) of the first pivot that is not positive.
+// Replaces the lower triangle of the matrix `a` by its Cholesky factor L. Returns 0 on success, and otherwise the row
+// number (from 1) of the first pivot that is not positive.
 Count cholesky(const Panel& a);
 
 bool has_solver();

@@ -36,7 +36,8 @@ bool Words::takes_turns(const Step& step) const {
 }
 
 // Returns whether kernels use the fast range reduction of sines and cosines, which is valid only for small arguments. A
-// tile with a large argument is computed again, so a copy of the state is needed. Only sums have a small state.
+// tile with a large argument is computed again, from a copy of the state. Only sums have a state that is small enough
+// to be copied.
 bool Words::watches_turns() const {
   const auto& steps = plan.steps[int(Level::pair)];
   return settings.single && reduction_table()[plan.reduction.row].sums() &&

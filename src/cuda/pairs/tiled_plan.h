@@ -65,8 +65,8 @@ struct Nearest {
 // multiplies a vector of the column with `width` entries, and the total of this number is multiplied by `factor` and by
 // a vector of the row. A slot of 0 means that a vector or a factor does not exist. The sums of the columns' vectors are
 // multiplied by the value in slot `scale`, if this slot is not 0. A plan that is not suitable for panels has no terms.
-// While the plan is built, a `difference` of 1 stands for x - y, and of -1 for y - x, with the vectors x and y of an
-// expanded exponent.
+// While the plan is built, a `difference` of 1 stands for x - y, and a `difference` of -1 stands for y - x, where x and
+// y are the vectors of an expanded exponent.
 struct PanelPlan {
   struct Product {
     int row, column, size;
@@ -133,7 +133,7 @@ inline bool reads(const Step& step, int slot) {
 
 // find_expansion() finds the expansion of an exponent, without applying it. If `long_vectors` is true, only long
 // vectors are expanded. If it is false, a thread keeps its rows in registers, and vectors of any length are expanded.
-int long_enough(const Plan& plan);  // minimum entries of a contraction; smaller for sums
+int long_enough(const Plan& plan);  // minimum number of entries of a contraction; smaller for sums
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);
 

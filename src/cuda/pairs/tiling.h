@@ -27,8 +27,8 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 // contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
 // Replaces the weights of a distance between short vectors by the square roots of the weights, if the entries of a sum
-// have the same weights as factors. This transformation is used only for doubles: floats fail the test of the norms so
-// often that they would take longer.
+// have the same weights as factors. This transformation is used only for doubles: with floats, the norms exceed their
+// limit so often that the transformation would take more time.
 void find_roots(Tiling& tiling);
 
 // take_sum_apart() splits the summand into terms that panels can sum, if possible. After the expansion has received

@@ -72,7 +72,7 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
 template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
-  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // alive while kernels may read it
+  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // keeps the plans while kernels may read them
   DeviceSegments& there = cached ? *cached : on_device(*this, usual_batch);
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }

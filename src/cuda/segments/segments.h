@@ -42,7 +42,7 @@ void seg_roll(const RollRequest& request);
 
 inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
 const SegmentValues& foremost(const SegmentRequest& work);  // the values or, if only weights are reduced, the weights
-inline bool plain_values(const SegmentRequest& work) {      // contiguous, and reduced in this order
+inline bool plain_values(const SegmentRequest& work) {      // true if contiguous values are reduced without weights
   return !work.weights.data && work.term == SegmentTerm::Itself && work.x.row == 1;
 }
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }

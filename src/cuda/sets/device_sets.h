@@ -11,7 +11,7 @@
 namespace kernops {
 namespace cuda {
 
-constexpr Count batch = Count(1) << 18;  // sets per launch, which takes a fraction of a second: R can interrupt
+constexpr Count batch = Count(1) << 18;  // sets per launch (a fraction of a second); R can interrupt between launches
 constexpr int chunk = 16;
 
 // Returns the bytes of shared memory that a block can use on each of the devices.
