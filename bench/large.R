@@ -27,8 +27,8 @@ peak <- function() {
 }
 kriging_error <- \(p, truth) sqrt(mean((p - truth)^2))
 
-# A field without noise at the observed points and at further points, which are the cells. It is a sum of waves whose
-# frequencies have the spectral density of Matern 3/2, which is Student's t with 3 degrees of freedom.
+# A field without noise at the observed points and at further points, which are the cells. The field is a sum of waves
+# whose frequencies have the spectral density of Matern 3/2, which is Student's t with 3 degrees of freedom.
 simulated <- function(n, cells, waves = 1000) {
   data <- withr::with_seed(1, data.frame(x = runif(n + cells), y = runif(n + cells)))
   frequency <- withr::with_seed(2, matrix(rnorm(2 * waves), waves) / sqrt(rchisq(waves, 3) / 3)) * sqrt(n) / 5

@@ -2,8 +2,8 @@
 #
 # Smooth fields with little noise: n points (default 10000) in the unit square or cube, a squared exponential covariance
 # ("se", the default) or Matern 7/2 ("matern") with range 0.2 and variance 1, and noise of variance 1e-6. The field is a
-# sum of cosines and sines with independent normal amplitudes. Their frequencies are a stratified sample of the spectral
-# density, with two thirds of the strata in its tail.
+# sum of cosines and sines with independent normal amplitudes. The frequencies are a stratified sample of the spectral
+# density, with two thirds of the strata in the tail of the density.
 #
 # The script prints a row for each method (default: exact, auto). The method "vecchia,60" has 60 neighbours, and
 # "vif,30,200" has 30 neighbours and 200 inducing points. The columns are the log-likelihoods at the true parameters and

@@ -12,7 +12,7 @@ peak <- function() {
   as.numeric(gsub("[^0-9]", "", line)) / 1024
 }
 
-# Predicts a map in one way, in this process; returns a row of the table.
+# Predicts a map by the method `way`, in this process; returns a row of the table.
 measure <- function(way, folder, cells, lib) {
   library(kernops, lib.loc = lib)
   fit <- readRDS(file.path(folder, "fit.rds"))

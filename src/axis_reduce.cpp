@@ -8,10 +8,10 @@ using namespace kernops;
 
 namespace {
 
-// Each row of `runs` describes a run of adjacent dimensions by four numbers: the number of entries of the run; the
-// distance of successive entries in memory; the difference of their numbers (numbers of results if the dimensions are
-// kept, numbers of positions in a slice if the dimensions are reduced); and 1 if the dimensions are reduced, otherwise
-// 0.
+// Each row of `runs` describes a run of adjacent dimensions by four numbers: the number of entries; the distance of
+// successive entries in memory; the difference of the numbers of successive entries; and 1 if the dimensions are
+// reduced, otherwise 0. The number of an entry is the number of a result if the dimensions are kept, and the number of
+// a position in a slice if the dimensions are reduced.
 SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   SliceJob job{};
   job.results = job.slice = 1;

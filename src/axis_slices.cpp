@@ -1,8 +1,8 @@
 // Order statistics and user formulas over a run of adjacent dimensions of an array, without rearranging the array. Let
 // `before` be the number of entries of the dimensions before the run, and `length` the number of entries of the run.
 // Each index of the dimensions after the run selects a `length` x `before` matrix, stored by rows, whose columns are
-// the slices. A plan covers several of these matrices. It has one segment for each matrix, whose positions are the rows
-// of the matrix. The values of a column are read with a stride.
+// the slices. A plan covers several of these matrices. The plan has one segment for each matrix, and the positions of
+// the segment are the rows of the matrix. The values of a column are read with a stride.
 #include "order/order_statistics.h"
 #include "segment_values.h"
 #include "settings.h"

@@ -371,8 +371,8 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
   });
 }
 
-// Like effects_adjoint() for sparse derivatives with respect to C' U' U C: `by` has the entries of their lower
-// triangle.
+// Like effects_adjoint() for sparse derivatives with respect to C' U' U C: `by` has the entries of the lower triangle
+// of these derivatives.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,
@@ -395,9 +395,9 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
 
 // Let G = C' U' U C, let F be G without its diagonal, and X = D^-1/2 F D^-1/2 for a diagonal matrix D. The function
 // returns the derivatives of half the sum of squares of X with respect to the weights and to the logarithms of the
-// standard deviations of U, where D is constant. It also returns `squares`, the sum of squares of each column of X, and
-// two numbers for each of the given pairs of columns: `gram`, the entry of G, and `image`, the entry of D^-1 F D^-1 G.
-// The columns of a pair must have entries in a common row.
+// standard deviations of U, where D is constant. The function also returns `squares`, the sum of squares of each column
+// of X, and two numbers for each of the given pairs of columns: `gram`, the entry of G, and `image`, the entry of D^-1
+// F D^-1 G. The columns of a pair must have entries in a common row.
 // long: one pass over the columns, with the arrays that it writes
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,

@@ -46,11 +46,11 @@ Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, 
 }
 
 // The derivatives of a function with respect to the low-rank factors V, which have one column per point, if the
-// covariance of the sets is the residual k - V'V. The function depends on V in two ways. First, it depends on the
-// whitened factors V U', with the derivatives `slopes`. Second, it depends on the covariance K of each set: its change
-// is p' dK c, where c = (1, -weights) has an entry for the point and each of its neighbours, and p = (by_point,
-// by_neighbours). With g = V c and h = V p, the change dK = -dV'V - V'dV changes the function by -(p' dV' g + h' dV c).
-// Each thread computes some of the rows of the derivatives, for all sets.
+// covariance of the sets is the residual k - V'V. The function depends on V in two ways. First, the function depends on
+// the whitened factors V U', with the derivatives `slopes`. Second, the function depends on the covariance K of each
+// set: a change dK changes the function by p' dK c, where c = (1, -weights) has an entry for the point and each of its
+// neighbours, and p = (by_point, by_neighbours). With g = V c and h = V p, the change dK = -dV'V - V'dV changes the
+// function by -(p' dV' g + h' dV c). Each thread computes some of the rows of the derivatives, for all sets.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes,
                                     Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads) {

@@ -11,7 +11,7 @@ using namespace kernops;
 namespace {
 
 // `list` has the numbers left and right, or the vectors before and after with one element per position of the segments.
-// It also has the element partial.
+// `list` also has the element partial.
 Windows read_windows(const Rcpp::List& list) {
   Windows windows;
   windows.partial = list["partial"];

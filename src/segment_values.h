@@ -15,8 +15,8 @@ Count columns_of(SEXP x);
 // `operation` is a list made by segment_operation() in R; it must outlive the request.
 void read_operation(const Rcpp::List& operation, SegmentRequest& request);
 
-// `how` is a list that must outlive the request. Its elements are op (a row of order_statistics.def, from 0), probs,
-// type, nth, empty and na.rm.
+// `how` is a list that must outlive the request. The elements of the list are op (a row of order_statistics.def, from
+// 0), probs, type, nth, empty and na.rm.
 void read_order(const Rcpp::List& how, OrderRequest& request);
 
 }  // namespace kernops

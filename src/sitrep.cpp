@@ -16,7 +16,7 @@ void cuda_set_paths(std::string include, std::string catalogue, std::string cach
 }
 
 // The reason why one of the GPUs `devices` cannot be used or, if `devices` is empty, why no GPU can be used. An empty
-// string means that they can be used. Opens the first GPU.
+// string means that the GPUs can be used. Opens the first GPU.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_problem(std::vector<int> devices) {
   try {

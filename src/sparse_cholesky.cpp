@@ -25,8 +25,9 @@ void check_values(const Rcpp::NumericVector& values, const SparseCholesky& of) {
 
 }  // namespace
 
-// Computes the fill-reducing ordering of a symmetric matrix. The entries of its lower triangle are in the rows `row`,
-// counted from 0. Also returns the costs of the factor: the number of entries, and the number of operations.
+// Computes the fill-reducing ordering of a symmetric matrix. `row` has the rows, counted from 0, of the entries of the
+// lower triangle of the matrix. Also returns the costs of the factor: the number of entries, and the number of
+// operations.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
   return guard_new([&] {

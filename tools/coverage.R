@@ -1,4 +1,4 @@
-# tools/coverage runs this: covr over a copy of the sources, in the folder COVERAGE_HOME.
+# tools/coverage runs this script, which runs covr over a copy of the sources, in the folder COVERAGE_HOME.
 
 home <- Sys.getenv("COVERAGE_HOME")
 filter <- commandArgs(TRUE)

@@ -1,7 +1,7 @@
 # Digests of results on the CPU, to check that a change of the code does not change results: `Rscript tools/digests.R
 # FILE` writes one line with an MD5 sum and a name for each formula of inst/cuda/catalogue.txt and of the benchmarks in
-# both precisions, and for fits of every kind. Run it with the package before and after a change (R_LIBS), then compare
-# the files by diff.
+# both precisions, and for fits of every kind. Run the script with the package before and after a change (R_LIBS), then
+# compare the two files by diff.
 
 suppressMessages(library(kernops))
 options(kernops.threads = 2, kernops.isa = "avx2")

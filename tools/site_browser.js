@@ -1,7 +1,7 @@
 // node tools/site_browser.js [FOLDER] opens each page of site/ in headless Chromium at the width of a desktop and of a
-// phone. It prints one line for each page that is wider than the window, for each picture that is missing or has no
-// alternative text, for each error in the console, for each request to a network, and for a search field, because the
-// site has no search. If FOLDER is given, it writes a picture of each page into this folder.
+// phone. The script prints one line for each page that is wider than the window, for each picture that is missing or
+// has no alternative text, for each error in the console, for each request to a network, and for a search field,
+// because the site has no search. If FOLDER is given, the script writes a picture of each page into this folder.
 "use strict";
 const { spawn } = require("child_process");
 const fs = require("fs");

@@ -1,5 +1,5 @@
-// Tables of K_v(x) and related functions. An octave of x is filled when it is first needed. It is divided into pieces,
-// and the polynomials of a piece depend only on the order and the piece, and not on earlier calls.
+// Tables of K_v(x) and related functions. An octave of x is filled when it is first needed. An octave is divided into
+// pieces. The polynomials of a piece depend only on the order and the piece, and not on earlier calls.
 #include <kernops/cpu/bessel_k.h>
 
 #include <array>
@@ -17,7 +17,7 @@ constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>:
 double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
 
 // A Taylor series in t around x = c (1 + t). The function is g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F =
-// K_v or x^v K_v. It satisfies
+// K_v or x^v K_v. The function g satisfies
 //   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
 // with a = 1, b = v^2 for K_v, and a = 1 - 2 v, b = 0 for x^v K_v. r follows from the derivative of the equation with
 // respect to v. A factor that depends on v alone, such as that of a Matern correlation, does not change the equation.

@@ -17,7 +17,7 @@ void set_weights(const SetRequest& request, double* weights, double* sd);
 void multiply_columns(const ColumnJob& job, const Settings& settings);  // jobs/sets.h
 // Computes the gradient of a function with respect to the parameters of the covariance, given the derivatives with
 // respect to the weights and to the logarithms of the standard deviations. `solved` receives, for each set, the inverse
-// covariance of the neighbours times the derivatives with respect to their weights.
+// covariance of the neighbours times the derivatives with respect to the weights of the neighbours.
 std::vector<double> set_adjoint(const SetRequest& request, const double* weights, const double* log_sd, double* solved);
 const Dense& dense();
 

@@ -20,8 +20,8 @@ using Numbers = Dense::Numbers;
 
 dense::Matrix matrix(const Block& x) { return {x.at, x.rows, x.columns, x.rows}; }
 
-// Evaluates a formula of the parameters theta and the points x and y, which are its variables in this order, for many
-// pairs.
+// Evaluates a formula for many pairs. The variables of the formula are the parameters theta and the points x and y, in
+// this order.
 class Covariance {
  public:
   Covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, const Settings& settings)
@@ -237,7 +237,7 @@ class HostDense : public Dense {
     }
   }
 
-  // Computes the derivatives tile by tile, and multiplies each tile by its weights while it is in the cache.
+  // Computes the derivatives tile by tile, and multiplies each tile by the weights while the tile is in the cache.
   Numbers weighted_derivatives(const Kernel& stored, const Kernel&, const ArrayRef& theta, const Block& x,
                                const Block& inverse, const Block& left, const Block& right,
                                const Settings& settings) const override {

@@ -53,8 +53,8 @@ class Dense {
   // The number of columns to allocate for an n x n covariance matrix.
   virtual Count columns_for(Count n) const { return n; }
   // Writes k(x, y) into the first columns of k, and zeros into the other columns. With `triangle`, y must equal x, and
-  // only the lower triangle is written. `kernel` is a formula of the variables theta, x and y, in this order. It stores
-  // a value for each pair.
+  // only the lower triangle is written. `kernel` is a formula of the variables theta, x and y, in this order, which
+  // stores a value for each pair.
   virtual void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                           const Block& k, const Settings& settings) const = 0;
   // Adds `diagonal` to the diagonal of k, and replaces the lower triangle of k by its Cholesky factor. Returns 0, or

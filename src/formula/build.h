@@ -6,8 +6,8 @@ namespace kernops {
 
 using Scope = std::map<std::string, Tree>;  // the node for which each name stands
 
-// The scope for the formulas in a row of ops.def. It has the arguments (small letters), their sizes (capitals) and the
-// integer arguments.
+// The scope for the formulas in a row of ops.def. The scope has the arguments (small letters), their sizes (capitals)
+// and the integer arguments.
 Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 std::string variable_key(int position);  // the key of Var(position, ...) in a Scope
 

@@ -15,8 +15,8 @@ std::vector<std::string> unused_variables(const std::vector<Variable>& variables
 // Pm with the same arguments.
 bool is_inline_variable(const Expr& e);
 
-// Returns a whole number that is written in a formula. The number must be at least `least`; `what` describes it in
-// error messages.
+// Returns a whole number that is written in a formula. The number must be at least `least`; `what` describes the number
+// in error messages.
 int whole_number(const Expr& e, const char* what, int least);
 
 }  // namespace kernops

@@ -19,8 +19,8 @@ struct Program {
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);
 
-// Changes a program such that its result is the terms of a sum instead of the sum: a matrix in column-major order. Its
-// rows are the points of the sum's result, and its columns are the points of the other axis.
+// Changes a program such that its result is the terms of a sum instead of the sum: a matrix in column-major order. The
+// rows of the matrix are the points of the result of the sum, and the columns are the points over which the sum runs.
 void store_terms(Program& program);
 
 }  // namespace kernops

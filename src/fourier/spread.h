@@ -10,8 +10,8 @@
 
 namespace kernops {
 
-// A window function of one coordinate, measured in cells of the grid. It is nonzero over `width` cells. In each cell it
-// is a polynomial in 2 t - 1, where t in [0, 1] is the position within the cell.
+// A window function of one coordinate, measured in cells of the grid. The function is nonzero over `width` cells. In
+// each cell, the function is a polynomial in 2 t - 1, where t in [0, 1] is the position within the cell.
 struct Window {
   static constexpr int most_width = 16;
   int width, degree;

@@ -33,7 +33,7 @@ class Sample {
             bool with_places);
 
   Count count = 0;             // number of numbers, without NA and NaN
-  std::vector<double> x;       // its first `count` entries are the numbers, in the order of the segment
+  std::vector<double> x;       // the first `count` entries are the numbers, in the order of the segment
   std::vector<Placed> placed;  // the numbers with their positions
   std::vector<Count> gaps;     // positions of NA and NaN
   Count length = 0;            // number of values of the segment, including missing ones

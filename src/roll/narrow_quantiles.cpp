@@ -35,8 +35,8 @@ class Window {
   Lanes numbers_[most + 1];  // sorted numbers, followed by infinity
 };
 
-// Computes the results of a part of a segment. Its windows are not cut at an end of the segment and have no missing
-// values, and the number of windows is even.
+// Computes the results of a part of a segment. The windows of this part are not cut at an end of the segment and have
+// no missing values, and the number of these windows is even.
 void roll_narrow(const RollPart& part) {
   const RollRequest& request = part.request;
   const Count left = request.windows.left, width = left + request.windows.right + 1;

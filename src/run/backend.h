@@ -62,9 +62,10 @@ const Backend& cpu_backend();                           // the last backend, whi
 const Backend* backend_named(const std::string& name);  // returns null for "auto"
 size_t number_of(const Backend& backend);               // index in backends()
 
-// Chooses the backend that computes with arrays in these memory spaces. This is the requested backend; without a
-// request, the backend that holds one of the arrays; otherwise the first backend for which the transfer is worthwhile.
-// Throws std::invalid_argument if the requested backend cannot read one of the arrays.
+// Chooses the backend that computes with arrays in these memory spaces. A backend that the user requests is chosen.
+// Without a request, the function chooses the backend that holds one of the arrays or, if all arrays are on the host,
+// the first backend for which the transfer is worthwhile. Throws std::invalid_argument if the requested backend cannot
+// read one of the arrays.
 const Backend& choose_backend(const Backend* wanted, std::initializer_list<MemorySpace> spaces, double work);
 
 namespace cpu {

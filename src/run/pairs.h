@@ -32,9 +32,9 @@ class Pairs {
   virtual void next_batch(const Data&) {}  // invalidates cached data that depend on the batch
 };
 
-// Chooses the backend for this number of pairs of a formula. This is the requested backend; without a request, the
-// backend that holds the memory of the data or of the result; otherwise the first backend that supports the formula and
-// for which the transfer is worthwhile.
+// Chooses the backend for this number of pairs of a formula. A backend that the user requests is chosen. Without a
+// request, the function chooses the backend that holds the memory of the data or of the result or, if this memory is on
+// the host, the first backend that supports the formula and for which the transfer is worthwhile.
 const Backend& backend_for(const Kernel& kernel, MemorySpace there, double pairs, const Settings& settings);
 
 // Computes the arrays that plans derive from whole variables, such as eigenvalues.

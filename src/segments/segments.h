@@ -118,23 +118,23 @@ struct SegmentRequest {
   Settings settings{};
 
   // A pass may reduce a term of each value instead of the value. The term depends on the value, its weight, and
-  // `given`, which has numbers for each segment and column in the memory of the backend. It may also be a formula of
-  // the value and the weight.
+  // `given`, which has numbers for each segment and column in the memory of the backend. The term may also be a formula
+  // of the value and the weight.
   SegmentTerm term = SegmentTerm::Itself;
   std::vector<const double*> given{};
   const SegmentFormula* product = nullptr;
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
   bool by_masses = false;          // weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
-  bool* no_nan = nullptr;          // a backend sets it to true if no result is NaN because of a NaN among the values
+  bool* no_nan = nullptr;          // set to true by the backend if no result is NaN because of a NaN among the values
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
   bool by_value() const { return softmax || scan != SegmentScan::none; }        // has a result for each row of x
   Count rows() const { return by_value() ? segments.values : segments.count; }  // rows of the result
 };
 
-// The gradient of sum(incoming * result) with respect to the values. It is in the order of x if `in_place`, otherwise
-// in the order of the segments. For a softmax, `weights` has the incoming gradient, one number per value.
+// The gradient of sum(incoming * result) with respect to the values. The gradient is in the order of x if `in_place`,
+// otherwise in the order of the segments. For a softmax, `weights` has the incoming gradient, one number per value.
 struct SegmentGradient : SegmentRequest {
   explicit SegmentGradient(const SegmentRequest& request) : SegmentRequest(request) {}
   SegmentValues incoming{};

@@ -1,5 +1,5 @@
-// Defines a type for each operation of ops.def, such as ops::Exp. Its function entry<V>() computes an entry of the
-// result, where V is a scalar or a SIMD pack.
+// Defines a type for each operation of ops.def, such as ops::Exp. The function entry<V>() of such a type computes an
+// entry of the result, where V is a scalar or a SIMD pack.
 #pragma once
 #include <kernops/special.h>
 

@@ -76,8 +76,8 @@ struct VarGradient {
 struct PositionGradient {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
 };
-// The gradient with respect to x is the product of the other values. It is computed from the product of the values that
-// are not 0 (given(1)), and from the number of zeros (given(2)).
+// The gradient with respect to x is the product of the other values. This gradient is computed from the product of the
+// values that are not 0 (given(1)), and from the number of zeros (given(2)).
 struct ProductGradient {
   template <class S> static KERNOPS_FN double of(const S& s) {
     const double x = s.x(), zeros = s.given(2);

@@ -310,9 +310,9 @@ struct BesselK {
 
 // The function 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, or a derivative of this function with respect to a.
 // If shift is 0, the function is a Matern correlation. The factors of the function overflow or underflow long before
-// their product does. Therefore they are included in the logarithm of the largest integrand, which is at sinh(t) = v /
-// x. For a derivative with respect to a, the integrands are multiplied by a complete Bell polynomial of log(x / 2) + t
-// - psi(a), -psi'(a), -psi''(a), ...
+// their product does. Therefore the factors are included in the logarithm of the largest integrand, which is at sinh(t)
+// = v / x. For a derivative with respect to a, the integrands are multiplied by a complete Bell polynomial of log(x /
+// 2) + t - psi(a), -psi'(a), -psi''(a), ...
 struct MaternK {
   int derivative, shift;
 

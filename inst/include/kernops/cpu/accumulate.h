@@ -1,6 +1,6 @@
-// The accumulators of accumulators.def on the CPU. They accumulate the values f (and the weights w) of a row, tile
-// after tile. Each accumulator keeps a State per row while it runs, converts the State to a Partial, merges Partials in
-// order, and writes the result.
+// The accumulators of accumulators.def on the CPU. An accumulator reduces the values f (and the weights w) of a row,
+// tile after tile. Each accumulator keeps a State per row while it runs, converts the State to a Partial, merges
+// Partials in order, and writes the result.
 #pragma once
 #include <kernops/cpu/entrywise.h>
 #include <kernops/cpu/k_extreme.h>

@@ -15,10 +15,10 @@ struct Neighbour {
   int column;
 };
 
-// The rows or the columns of a search. `items` has their values as doubles. The other arrays are padded to whole tiles:
-// `norms` has the squared length of each vector, and `halves` has centred 16-bit numbers, in chunks of 64 bytes. For
-// rows, `bounds` has the squared lengths of the rounded vectors. For each pair of adjacent columns, `bounds` has four
-// numbers: the negated term of the bound of each of the two columns, stored twice.
+// The rows or the columns of a search. `items` has the entries of the rows or columns as doubles. The other arrays are
+// padded to whole tiles: `norms` has the squared length of each vector, and `halves` has centred 16-bit numbers, in
+// chunks of 64 bytes. For rows, `bounds` has the squared lengths of the rounded vectors. For each pair of adjacent
+// columns, `bounds` has four numbers: the negated term of the bound of each of the two columns, stored twice.
 struct NearestPoints {
   const double* items;
   int count;

@@ -33,8 +33,8 @@ constexpr int most_panel_terms = 4;  // maximum number of contractions, and of s
 //
 // If products are computed from digits, `products` has one matrix product for each value of i + j, where i and j are
 // the positions of the two multiplied digits. Successive products are `apart` entries from each other. `products` first
-// contains the products of vectors of rows and columns, one contraction after another. Later it contains the products
-// of scalars and vectors, with `product_width` entries per row.
+// contains the products of vectors of rows and columns, one contraction after another. Later, `products` contains the
+// products of scalars and vectors, with `product_width` entries per row.
 struct PanelJob {
   const void *once, *rows, *columns;
   double *pairs, *sums, *shifts, *totals;

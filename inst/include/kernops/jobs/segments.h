@@ -99,8 +99,8 @@ struct SegmentEngine {
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
   // `scatter` adds the rows `first` .. `last` - 1 of x to the states of their groups; an additional group collects rows
-  // that are in no group. It returns whether a code is neither NA nor the code of a group. `join_scattered` joins the
-  // states of all splits, and returns whether the result of a nonempty group may be NaN.
+  // that are in no group. `scatter` returns whether a code is neither NA nor the code of a group. `join_scattered`
+  // joins the states of all splits, and returns whether the result of a nonempty group may be NaN.
   bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
   bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
   double (*nothing)(int output);              // result of an empty segment

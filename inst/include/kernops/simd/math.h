@@ -1,8 +1,8 @@
-// <cmath> on packs of float or double: exp, log, sin, cos, tanh, pow and related functions are vector code. Their error
-// is at most 2 ulp over the whole range, and they have the special values of C99 (Annex F). Each function reduces its
-// argument to a small interval, and evaluates a minimax polynomial on this interval, without tables (Muller et al.,
-// Handbook of Floating-Point Arithmetic, 2018, chapter 10). <cmath> computes rare lanes, such as zeros in log or
-// negative bases in pow, and all other functions.
+// <cmath> on packs of float or double: exp, log, sin, cos, tanh, pow and related functions are vector code. The error
+// of these functions is at most 2 ulp over the whole range, and their special values are those of C99 (Annex F). Each
+// function reduces its argument to a small interval, and evaluates a minimax polynomial on this interval, without
+// tables (Muller et al., Handbook of Floating-Point Arithmetic, 2018, chapter 10). <cmath> computes rare lanes, such as
+// zeros in log or negative bases in pow, and all other functions.
 #pragma once
 
 #include <kernops/simd/exp.h>
