@@ -144,7 +144,7 @@ ordered_density <- \(cdf) \(y, w, eta, phi) {
 
 density_labels <- function(cases) make.unique(names(cases), " ")
 
-# The family of a case. If `known`, its parameters are fixed at those of the case.
+# The family of a case. If `known` is TRUE, the parameters of the family are fixed at those of the case.
 family_of <- function(name, case, known = FALSE) {
   family <- do.call(gp_family, c(list(name, link = case$link), case$constants))
   if (!is.null(case$classes)) family <- kernops:::settled_family(family, case$classes)

@@ -26,8 +26,9 @@ oracle_phi <- list(gamma = c(shape = 2.5), negative_binomial = c(theta = 1.7), s
 # The derivative of f at each entry of eta, from differences of fourth order.
 slopes_of <- function(f, eta, h = 1e-3) (f(eta - 2 * h) - 8 * f(eta - h) + 8 * f(eta + h) - f(eta + 2 * h)) / (12 * h)
 
-# Laplace's approximation: -2 log density of y, the process h at the mode, and W, minus the second derivatives of the
-# log density at the mode. Newton's steps use |W| where the precision matrix is not positive definite.
+# Laplace's approximation, as a list: -2 log density of y; the process h at the mode; and W, which is minus the second
+# derivatives of the log density at the mode. Newton's steps use |W| where the precision matrix is not positive
+# definite.
 oracle_laplace <- function(K, mean, density) {
   n <- length(mean)
   inverse <- solve(K)

@@ -92,7 +92,8 @@ smooth_case <- function(n, noise = 0.1) {
   data.frame(u, z = sin(5 * u[, 1]) + cos(4 * u[, 2]) + rnorm(n, sd = noise), w = rnorm(n))
 }
 
-# A Matern covariance with smoothness 3/2 and a nugget: the dense matrix here, and the argument of gp() in given().
+# A Matern covariance with smoothness 3/2 and a nugget: covariance_of() returns the dense matrix, and given() the
+# covariance for gp().
 covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
   h <- sqrt(3) * as.matrix(dist(u)) / r
   v * (1 + h) * exp(-h) + diag(tau, nrow(u))

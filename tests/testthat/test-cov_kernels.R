@@ -82,7 +82,7 @@ test_that("in products, redundant variances are fixed, and the other variances s
   expect_identical(held(exponential() * (matern() + periodic())), c(matern.variance = 1))
   expect_identical(held(matern() * periodic(variance = 3)), c(periodic.variance = 3))
 
-  # the changes of the covariance with the free variances are linearly independent
+  # the derivatives of the covariance in the free variances are linearly independent
   withr::local_seed(10)
   a <- points_of(8, 1)
   products <- list(exponential(1, 0.3) * (2 * matern(1.5, 1.5, 0.4)), (matern(1.5, 2, 0.4) + 1) * exponential(1, 2),

@@ -119,8 +119,8 @@ test_that("terms in other coordinates, correlated nuggets and weights agree with
   }
   y <- as.matrix(wide[c("p", "r")])[cells] - cells[, 2]
   expect_equal(-2 * as.numeric(logLik(fit)), oracle_likelihood(K, y, matrix(0, length(y), 0))$value, tolerance = 1e-10)
-  # The field includes its microscale variation here. At an observed location, this field differs from the observation
-  # only by the noise.
+  # In this model, the field includes microscale variation. At an observed location, the field therefore differs from
+  # the observation only by the noise.
   noise <- outer(cells[, 1], cells[, 1], "==") * N[cells[, 2], cells[, 2]] / (1 + cells[, 1])
   expect_equal(unname(fitted(fit)[cells]), as.vector(cells[, 2] + (K - noise) %*% solve(K, y)), tolerance = 1e-8)
   drawn <- predict(fit, new, se.fit = TRUE, interval = "prediction", cov = "variables")

@@ -1,6 +1,6 @@
 # Random effects against nlme, and against dense plain R.
 
-# The difference between REML criteria; gp() uses error contrasts of unit length.
+# The difference between the REML criteria of gp() and of nlme, because gp() uses error contrasts of unit length.
 contrasts_term <- \(X) as.numeric(determinant(crossprod(X))$modulus) / 2
 
 test_that("mixed models agree with nlme::lme()", {

@@ -13,7 +13,8 @@ new_hills <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1
                         h = c(1, -1, 0), g = c("c", "a", "b"), o = c(2, 1, 3))
 
 # The covariance matrix X S^- Z' of the random part between the points d and e, where S is the sum of the penalties
-# divided by their variances, and the unpenalised columns at e. At points outside of the basis, the level is "z".
+# divided by their variances, and the unpenalised columns at e. Points whose level of `g` is "z" are outside of the
+# basis.
 penalised_part <- function(smooth, variance, d, e) {
   as_data <- \(data) transform(data, g = factor(g, letters[1:4]), o = factor(o))
   made <- mgcv::smoothCon(smooth, as_data(hills), absorb.cons = TRUE, modCon = 2)[[1]]
@@ -161,7 +162,7 @@ test_that("draws have the covariance of the model, also at many points", {
   }
 })
 
-test_that("update() keeps the covariance of a fit, and its parts and variances have names", {
+test_that("update() keeps the covariance of a fit, and the parts and variances of the fit have names", {
   d <- transform(hills, g = factor(g))
   fit <- suppressMessages(gp(y ~ w + te(x, a, k = 4) + s(x, g, bs = "fs", k = 4), d, covariance = nugget()))
   expect_identical(names(coef(fit, "covariance")),

@@ -4,8 +4,8 @@ points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# Calls body(kernel, D, x, y, close). There are more rows and columns than in a panel, and their numbers are not
-# multiples of its size.
+# Calls body(kernel, D, x, y, close). The numbers of rows and columns exceed those of a panel, and no panel size divides
+# them.
 for_each_size <- function(body, sizes = list(c(170, 1100), c(700, 520))) {
   withr::local_seed(1)
   for (size in sizes) {

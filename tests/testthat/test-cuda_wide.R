@@ -187,7 +187,7 @@ test_that("exponents that are sums of large numbers are accurate", {
   for_each_size(\(kernel, D, x, y, close) {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
-    x[1, ] <- 0  # this reference point is at known distances from the others
+    x[1, ] <- 0  # the distances of this point from the other points are known
     for (far in c(2, 4, 4.7, 8)) {  # exponents with norms up to 32 are expanded; 4.7^2 / log(2) = 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))

@@ -160,7 +160,7 @@ test_mistakes("kernops_input_error", alist(
   fitted = predict(gp(y ~ a, slopes, ~ a, matern(5/2, 1, 1), estimate = "none"), derivative = "a")
 ))
 
-test_that("derivatives in rows without a response are warned of", {
+test_that("a warning reports derivatives in rows without a response", {
   covariance <- matern(5/2, 1, 0.5)
   fit <- \(d) gp(y ~ 1, d, ~ a + b, covariance, derivatives = both, estimate = "none")
   expect_snapshot(without <- fit(transform(slopes, y = replace(y, c(2, 5), NA))))
@@ -168,7 +168,7 @@ test_that("derivatives in rows without a response are warned of", {
   expect_silent(fit(transform(slopes, y = replace(y, 2, NA), ya = replace(ya, 2, NA), yb = replace(yb, 2, NA))))
 })
 
-test_that("a search that ends at a singular matrix of derivatives names their variance", {
+test_that("a warning of a singular matrix of derivatives recommends a variance of the derivatives", {
   search <- list(convergence = 1, message = "singular matrix", iterations = 3)
   expect_snapshot(kernops:::warn_about_search(search, gp_control(), derivatives = TRUE))
 })

@@ -18,7 +18,7 @@ objects <- function() {
 # Methods of these generic functions are not tested, because their further arguments are fits, arguments of gp() or of
 # graphical functions.
 free_generics <- c("print", "format", "anova", "AIC", "BIC", "update", "plot", "mean", "solve", "logsumexp", "[")
-# These methods stop for all arguments.
+# These methods are not tested, because they raise an error for any arguments.
 refused <- c("summary.LazyTensor", "unique.LazyTensor", "duplicated.LazyTensor", "determinant.LazyTensor",
              "isSymmetric.LazyTensor")
 

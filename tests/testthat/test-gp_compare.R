@@ -125,7 +125,7 @@ test_that("restricted likelihoods are compared only if the fits have the same er
     expect_error(compare(fit, gp(z ~ w, points, ~ a + b, noise_alone())), "with others", class = "kernops_input_error")
   }
   expect_error(AIC(fit, lm(z ~ w, points)), "with others", class = "kernops_input_error")
-  # another parametrisation of the same trend
+  # the trend is the same, but its covariate is scaled and shifted
   expect_equal(AIC(fit, reml(z ~ I(3 * w - 1)))$AIC, rep(AIC(fit), 2), tolerance = 1e-6)
 })
 

@@ -25,7 +25,7 @@ test_that("simulations agree with simulate(), as numbers", {
   expect_setequal(simulations(levels, 2), 0:1)
 })
 
-test_that("probabilities of observations among the simulations agree with glm()", {
+test_that("the share of simulations that do not exceed an observation agrees with glm()", {
   y <- kernops:::getObservedResponse.gp(fit)
   expect_equal(y, d$k)
   expect_equal(kernops:::getFitted.gp(fit), unname(fitted(counts)), tolerance = 1e-5)

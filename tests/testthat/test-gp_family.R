@@ -150,7 +150,7 @@ test_that("predictions are integrals over the linear predictor", {
     }
     field <- predict(fit, targets, interval = "confidence")
     expect_equal(field$upr, mu(link$fit + qnorm(0.975) * link$se.fit))
-    # quantiles and probabilities, of the mean given the field and of new observations
+    # quantiles and probabilities of the mean given the field, and then of new observations
     limits <- if (family$name == "binomial") c(-1, 0, 0.3, 1) else c(-1, 0, 0.3, 2)
     levels <- predict(fit, targets, interval = "confidence", probs = c(0.2, 0.975), above = limits)
     expect_named(levels, c("fit", "lwr", "upr", "q0.2", "q0.975", paste0("above", limits)))

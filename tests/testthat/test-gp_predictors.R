@@ -82,8 +82,8 @@ test_that("without a field, fits agree with mgcv", {
   theirs <- mgcv::gam(list(level ~ w, ~ z), data = d, family = mgcv::gaulss(b = 0))
   expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
   expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-6)
-  # the other package models the presence by a complementary log-log link; for a factor, the fit is the same for any
-  # link
+  # mgcv models the presence by a complementary log-log link; if the predictor is a factor, the fit does not depend on
+  # the link
   ours <- gp(count ~ w, d, ~ x + y, none, family = gp_family("hurdle_poisson"), zi = ~ g)
   theirs <- mgcv::gam(list(count ~ w, ~ g), data = d, family = mgcv::ziplss())
   expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
@@ -114,7 +114,7 @@ test_that("confidence intervals, tables and tests contain the coefficients of pr
   tests <- anova(fewer, fit)
   expect_identical(tests$Df, c(NA, 1))
   expect_equal(tests$Chisq[[2]], 2 * (fit$loglik - fewer$loglik))
-  # a predictor without the intercept is not nested
+  # the two predictors are not nested
   expect_identical(anova(update(fit, zi = ~ m), update(fit, zi = ~ w + z))$Df, c(NA_real_, NA))
   if (requireNamespace("generics", quietly = TRUE)) {
     expect_identical(generics::tidy(fit)$term[5:8], names)

@@ -4,7 +4,7 @@ case <- withr::with_seed(3, smooth_case(40, noise = 0.3))
 priors <- list(range = pc_range(0.3, 0.05), variance = pc_sd(2, 0.01), nugget = lognormal(log(0.1), 0.7))
 fit <- gp(z ~ w, case, ~ a + b, matern(3/2) + nugget(), prior = priors)
 
-# The logarithm of the prior density of log range, log variance and log nugget, for d = 2.
+# The logarithm of the prior density of log range, log variance and log nugget, in d = 2 dimensions.
 log_prior <- function(s) {
   theta <- exp(s)
   rate <- -log(0.05) * 0.3

@@ -39,7 +39,7 @@ test_that("criteria are integrals over the distribution of the field, and their 
       expect_equal(measure$of_sd, slope_at(\(s) measures[[k]](m, s)$value, s), tolerance = 1e-5)
     }
   }
-  far <- kernops:::log_contour(0, 2)(-40, 1) # the integral is computed from its leading terms
+  far <- kernops:::log_contour(0, 2)(-40, 1) # far in the tail, the integral is computed from its leading terms
   expect_equal(far$value, dnorm(38, log = TRUE) + log(4 / 38^2 - 2 / 38^3 - 12 / 38^4), tolerance = 1e-6)
   expect_identical(kernops:::log_improvement(1)(c(2, 0.5), c(0, 0))$value, c(-Inf, log(0.5)))
 })

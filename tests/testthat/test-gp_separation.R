@@ -117,7 +117,7 @@ test_that("parameters of the family and of other components keep their standard 
   v <- suppressWarnings(vcov(fit, "both"))
   expect_equal(sqrt(v["theta", "theta"]), peer$SE.theta, tolerance = 0.1)
   expect_equal(sqrt(diag(v))[1:2], sqrt(diag(vcov(peer))), tolerance = 0.05)
-  # for a Gaussian response, the standard error of the nugget is that of a variance
+  # without a field, the standard error of the nugget is that of the variance of independent normal residuals
   noise <- withr::with_seed(5, transform(d, z = w + rnorm(60)))
   gaussian <- suppressWarnings(gp(z ~ w, noise, ~ px + py, matern(3/2, range = 0.3) + nugget(),
                                   prior = list(variance = pc_sd(1e-4))))

@@ -77,7 +77,7 @@ test_that("in float32 the points of a set are centred, and the CPU computes in f
   skip_without_gpu()
   sets <- near(20)$matrix
   far <- round(points$u * 2^12) / 2^12 # exact in float32, and far from the origin
-  noise <- points$noise + 1 # large enough for well conditioned sets
+  noise <- points$noise + 1 # with this noise, the sets are well conditioned
   for (covariance in vecchia_covariances()[c("exponential", "matern52", "turned", "own")]) {
     model <- model_of(covariance)
     by <- \(u, ...) sums_by(..., model = model, neighbours = sets, u = u, noise = noise)
@@ -187,7 +187,7 @@ test_that("the GPU computes sets whose matrices exceed the shared memory of a bl
   u <- withr::with_seed(1, matrix(runif(2 * n), n))
   values <- withr::with_seed(2, cbind(rnorm(n), 1))
   noise <- rep(1, n)
-  # matrices of the second size exceed the shared memory in float32, too; the first sets have few neighbours
+  # matrices of 400 neighbours exceed the shared memory in float32, too; the first sets have few neighbours
   for (m in c(230, 400)) {
     sets <- matrix(pmax(0L, outer(seq_len(m), seq_len(n), \(k, i) i - k)), m)
     weights <- weights_by("cpu", model, sets, u, noise)

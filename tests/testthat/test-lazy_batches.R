@@ -16,7 +16,7 @@ loop <- function(f, x = X, y = Y, b = B) {
 }
 dense <- loop(\(x, y, b) exp(-dense_sqdist(x, y)))
 
-test_that("a matrix of batches has them as its last dimension", {
+test_that("the batches are the last dimension of a symbolic matrix", {
   expect_identical(dim(K), c(7L, 5L, 3L))
   expect_identical(dim(Vi(X) - Vj(Y)), c(7L, 5L, 2L, 3L))
   expect_equal(as.array(K), dense)

@@ -126,7 +126,7 @@ test_that("without a field, hundreds of levels agree with the dense approximatio
   expect_equal(parts$vecchia, parts$exact, tolerance = 1e-7)
 })
 
-test_that("with a field and levels, the likelihood is near the dense one, and the gradient agrees with differences", {
+test_that("with a field and levels, likelihoods are near the dense approximation, gradients agree with differences", {
   d <- counts_of_levels(800)
   covariance <- matern(3/2, 0.6, 0.2) + levels_effects()
   fit <- function(...) gp(y ~ 1, d, ~ a + b, covariance, family = poisson(), estimate = "none", ...)

@@ -1,6 +1,6 @@
 # Families whose log density is not concave. In the Laplace approximation, the weights are minus the second derivatives
 # of the log density, and some weights are negative. If the posterior density has no maximum, expected weights replace
-# them. The oracle of likelihoods, predictions and draws is plain R.
+# the second derivatives. The oracle of likelihoods, predictions and draws is plain R.
 
 withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 cases <- Filter(\(case) !is.null(case$expected), oracle_densities())

@@ -63,7 +63,7 @@ test_that("quadratic forms of functions of a matrix, and their derivatives, agre
     expect_equal(as.vector(slopes), unname((forms(1e-4)$value - forms(-1e-4)$value) / 2e-4), tolerance = 1e-6)
   }
   expect_null(kernops:::lanczos_forms(\(x, ...) (A - diag(q)) %*% x, z, kernops:::matrix_logarithm))
-  one <- kernops:::lanczos_forms(\(x, ...) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces of dimension one
+  one <- kernops:::lanczos_forms(\(x, ...) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces have dimension 1
   expect_equal(one$value, rep(log(3), 2), ignore_attr = TRUE)
   expect_equal(abs(one$directions), diag(2) / sqrt(3))
 })

@@ -52,10 +52,10 @@ test_that("if halos contain all observations, predictions agree with those from 
   }
 })
 
-# The rate at which kriging weights decrease with the distance, for a Matern 3/2 field in the plane with `density`
-# observations per unit of area, each with noise of variance `noise`: the imaginary part of the complex frequency w at
-# which the spectrum of the field, 6 pi variance k^3 / (k^2 + w^2)^(5/2) with k = sqrt(3) / range, equals minus the
-# spectrum of the noise.
+# The rate at which kriging weights decrease with the distance, for a Matern 3/2 field in the plane. There are `density`
+# observations per unit of area, and each has noise of variance `noise`. The spectrum of the field is 6 pi variance k^3
+# / (k^2 + w^2)^(5/2) with k = sqrt(3) / range. The rate is the imaginary part of the complex frequency w at which this
+# spectrum equals minus the spectrum of the noise.
 decay_rate <- function(variance, range, noise, density) {
   k <- sqrt(3) / range
   squared <- (6 * pi * variance * k^3 * density / noise)^(2 / 5) * exp(0.4i * pi) - k^2

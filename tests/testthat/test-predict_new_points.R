@@ -1,5 +1,5 @@
-# Joint predictions of fits by Vecchia's approximation. With all points as neighbours, they equal the predictions of the
-# exact method; with fewer neighbours, they are near the exact predictions.
+# Joint predictions of fits by Vecchia's approximation. With all points as neighbours, joint predictions equal the
+# predictions of the exact method; with fewer neighbours, they are near the exact predictions.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(120), b = runif(120))

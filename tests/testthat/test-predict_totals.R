@@ -6,7 +6,7 @@ catch <- withr::with_seed(5, {
   transform(d, count = rpois(150, exp(eta)), z = exp(eta + rnorm(150, sd = 0.3)), seen = rbinom(150, 1, plogis(eta)))
 })
 cells <- expand.grid(a = seq(0, 1, length.out = 30), b = seq(0, 1, length.out = 20), g = c("a", "new"))
-cells <- cells[-(1:580), ] # the other level has 600 cells
+cells <- cells[-(1:580), ] # 20 cells have the level "a", and 600 cells have the level "new"
 regions <- cbind(new = cells$g == "new", west = cells$a < 0.7, all = 1) / 100
 
 # The means and covariances of sums of exp(eta), where eta is normal.

@@ -157,7 +157,7 @@ test_that("means over blocks are means of the responses within the blocks", {
     fit <- update(logged, transform = lambda)
     block <- \(...) do.call(predict, c(list(fit, targets, block = side), limits, list(...)))
     ours <- block(interval = "confidence", se.fit = TRUE, probs = 0.3, above = 4)
-    for (k in if (length(limits)) integer() else 1:3) { # neighbours are those of the centre
+    for (k in if (length(limits)) integer() else 1:3) { # with nmax, a block has the neighbours of its centre
       expect_equal(ours$fit[[k]], sum(weight * predict(fit, inside(k))))
       S <- predict(fit, inside(k), cov = TRUE)$cov
       expect_equal(ours$se.fit[[k]]^2, sum(weight * (S %*% weight)), tolerance = 1e-7)

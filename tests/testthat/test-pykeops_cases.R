@@ -194,7 +194,7 @@ test_that("products of tensors with a permutation, and their gradients, are righ
 test_that("Kronecker products of tensors are right", {
   withr::local_seed(6)
   for (dims in list(list(c(4, 5), c(4, 4)), list(c(4, 5, 4), c(4, 4, 5)), list(c(3, 5, 3, 2), c(3, 3, 5, 4)))) {
-    if (prod(unlist(dims)) > 5000) local_kernops(backend = "auto") # these exceed the registers of a GPU
+    if (prod(unlist(dims)) > 5000) local_kernops(backend = "auto") # larger products exceed the registers of a GPU
     x <- uniform(3, prod(dims[[1]]))
     y <- uniform(4, prod(dims[[2]]))
     expected <- over_pairs(x, y, \(a, b) flat(kronecker(tensor(a, dims[[1]]), tensor(b, dims[[2]]))))

@@ -14,7 +14,7 @@ test_that("integer codes without a level are refused by every call, at any posit
   expect_identical(seg_reduce(x, g = g, op = "first"), c(a = 1, b = 2))
 })
 
-test_that("the missing results of groups with values are not replaced like the results of empty groups", {
+test_that("only results of empty groups are replaced; missing results of other groups are kept", {
   g <- factor(c(3, 1, 3, 4, 4, 1), 1:5)
   x <- c(NaN, 1, NA, NaN, 2, 3)
   expect_identical(unname(seg_reduce(x, g = g, op = "mean")), c(2, NaN, NA, NaN, NaN))
