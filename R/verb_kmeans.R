@@ -56,8 +56,10 @@ kmeans_large <- function(x, centers, iter.max = 100, nstart = 1, weights = NULL,
   check_number(iter.max, "iter.max", least = 1, whole = TRUE)
   check_number(nstart, "nstart", least = 1, whole = TRUE)
   if (!is.null(batch)) check_number(batch, "batch", least = 1, whole = TRUE)
+  nearest <- nearest_centre_operator(ncol(x), check_backend(backend))
   problem <- list(x = x, weights = verb_weights(weights, nrow(x)), batch = batch, iter.max = iter.max,
-                  assign = nearest_centre(unname(x), check_backend(backend)))
+                  nearest = nearest, resident = resident_points(nearest, unname(x)))
+  problem$sums <- sums_by_cluster(problem)
   seeding <- check_choice(seeding, "seeding", c("++", "random"))
   start <- starting_centres(centers, x, problem$weights, seeding)
   fits <- lapply(seq_len(if (is.function(start)) nstart else 1), function(n) {
@@ -71,13 +73,23 @@ kmeans_large <- function(x, centers, iter.max = 100, nstart = 1, weights = NULL,
   fit
 }
 
-# Returns a function that computes the index of the nearest centre for each point, or for the points in `rows`.
-nearest_centre <- function(x, backend) {
-  op <- verb_operator("ArgMin_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), ncol(x)), backend)
-  resident <- resident_points(op, x)
-  function(centres, rows = NULL) {
-    as.integer(op(list(if (is.null(rows)) resident else x[rows, , drop = FALSE], centres)))
-  }
+nearest_centre_operator <- function(d, backend) {
+  verb_operator("ArgMin_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), d), backend)
+}
+
+# Returns the index of the nearest centre for each of the points, by default for all points.
+nearest_centre <- function(problem, centres, points = problem$resident) {
+  as.integer(problem$nearest(list(points, centres)))
+}
+
+# Returns a function that computes, for given cluster numbers of all points, the weighted sum of the points of each
+# cluster and, in the last column, the sum of their weights. Points on a GPU are summed there.
+sums_by_cluster <- function(problem) {
+  weights <- problem$weights %||% numeric()
+  if (!is_gpu_matrix(problem$resident)) return(\(label, count) cluster_sums(problem$x, label, weights, count))
+  weights <- problem$weights %||% rep(1, nrow(problem$x))
+  weighted <- gpu_matrix(cbind(weights * unname(problem$x), weights), "float64", gpu_describe(problem$resident)$device)
+  \(label, count) seg_reduce(weighted, g = label, op = "sum", output = "host")
 }
 
 # The centres that the user gave, or a function that draws centres.

@@ -7,7 +7,7 @@ run_lloyd <- function(problem, centres) {
   iterations <- if (batches) problem$iter.max else 0
   before <- NULL
   repeat {
-    label <- fill_empty(problem, problem$assign(centres), centres)
+    label <- fill_empty(problem, nearest_centre(problem, centres), centres)
     converged <- identical(label, before)
     if (converged || iterations >= problem$iter.max) break
     iterations <- iterations + 1
@@ -39,7 +39,7 @@ squares_to_centres <- function(problem, label, centres) {
 
 # The weighted means of clusters; if all weights of a cluster are 0, the unweighted mean of its points.
 cluster_means <- function(problem, label, count) {
-  sums <- cluster_sums(problem$x, label, problem$weights %||% numeric(), count)
+  sums <- problem$sums(label, count)
   weightless <- sums[, ncol(sums)] == 0
   if (any(weightless)) sums[weightless, ] <- cluster_sums(problem$x, label, numeric(), count)[weightless, ]
   sums[, -ncol(sums), drop = FALSE] / sums[, ncol(sums)]
@@ -53,8 +53,8 @@ move_by_batches <- function(problem, centres) {
   met <- numeric(nrow(centres))
   for (iteration in seq_len(problem$iter.max)) {
     rows <- sample.int(n, min(problem$batch, n), replace = TRUE, prob = problem$weights)
-    part <- problem$x[rows, , drop = FALSE]
-    sums <- cluster_sums(part, problem$assign(centres, rows), numeric(), nrow(centres))
+    part <- unname(problem$x[rows, , drop = FALSE])
+    sums <- cluster_sums(part, nearest_centre(problem, centres, part), numeric(), nrow(centres))
     size <- sums[, ncol(sums)]
     met <- met + size
     moved <- size > 0

@@ -1,0 +1,60 @@
+# R_LIBS=.lib Rscript bench/verbs_gpu.R [columns] [kmeans] [sinkhorn]
+#
+# Verbs on a GPU: milliseconds of a step, from the difference between many steps and few, so that uploads and the
+# compilation of kernels do not count.
+
+library(kernops)
+options(kernops.backend = "cuda")
+chosen <- commandArgs(TRUE)
+wanted <- \(part) !length(chosen) || part %in% chosen
+title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
+show <- function(rows) print(do.call(rbind, rows), digits = 3, row.names = FALSE)
+cloud <- \(n, d) withr::with_seed(1, matrix(rnorm(n * d), n))
+elapsed <- \(code) min(replicate(3, system.time(code())[["elapsed"]]))
+per_step <- function(code, few, many) 1e3 * (elapsed(\() code(many)) - elapsed(\() code(few))) / (many - few)
+
+if (wanted("columns")) {
+  title("1e7 rows of 3 coordinates on the GPU and 10 columns: milliseconds, and the speed of the rows read and written")
+  show(lapply(c("float32", "float64"), \(precision) {
+    x <- gpu_matrix(cloud(1e7, 3), precision)
+    y <- gpu_matrix(cloud(10, 3), precision)
+    b <- gpu_matrix(cloud(10, 1), precision)
+    bytes <- 1e7 * 4 * (if (precision == "float32") 4 else 8)
+    copied <- gpu_matrix(cloud(1e7, 1), precision)
+    time_of <- function(op, input) {
+      op(input, output = "gpu")
+      per_step(\(n) { for (k in seq_len(n)) out <- op(input, output = "gpu"); as.matrix(out[1, ]) }, 10, 110)
+    }
+    sums <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)"),
+                         precision = precision)
+    nearest <- keops_kernel("ArgMin_Reduction(SqDist(x, y), 1)", c("x = Vi(3)", "y = Vj(3)"), precision = precision)
+    row <- function(formula, ms) data.frame(formula, precision, ms, "TB/s" = bytes / ms / 1e9, check.names = FALSE)
+    rbind(row("Gaussian sum", time_of(sums, list(x, y, b))), row("ArgMin", time_of(nearest, list(x, y))))
+  }))
+}
+
+if (wanted("kmeans")) {
+  title("k-means: milliseconds of an iteration, and of its two parts")
+  show(Map(\(n, k, d) {
+    x <- cloud(n, d)
+    start <- x[seq_len(k), ]
+    code <- \(steps) suppressWarnings(kmeans_large(x, start, iter.max = steps))
+    label <- code(2)$cluster
+    problem <- list(x = x, nearest = kernops:::nearest_centre_operator(d, "cuda"))
+    problem$resident <- kernops:::resident_points(problem$nearest, x)
+    sums <- kernops:::sums_by_cluster(problem)
+    data.frame(n, k, d, iteration = per_step(code, 5, 45),
+               nearest = per_step(\(m) for (s in seq_len(m)) kernops:::nearest_centre(problem, start), 5, 45),
+               sums = per_step(\(m) for (s in seq_len(m)) sums(label, k), 5, 45))
+  }, c(65536, 1e6), c(1024, 100), c(128, 10)))
+}
+
+if (wanted("sinkhorn")) {
+  title("Sinkhorn's algorithm between two samples of 50,000 points in 64 coordinates: milliseconds of an iteration")
+  x <- cloud(5e4, 64)
+  y <- cloud(5e4, 64)[, 64:1] + 0.2
+  show(lapply(c("float32", "float64"), \(precision) {
+    code <- \(steps) suppressWarnings(sinkhorn(x, y, 20, scaling = 0, tol = 0, iter.max = steps, precision = precision))
+    data.frame(precision, iteration = per_step(code, 5, if (precision == "float32") 55 else 15))
+  }))
+}
