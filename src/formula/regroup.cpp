@@ -13,6 +13,7 @@ namespace kernops {
 namespace {
 
 constexpr double log2_e = 1.4426950408889634;
+constexpr int most_sums = 4;  // limits the recursion
 
 class Regrouper {
  public:
@@ -38,7 +39,28 @@ class Regrouper {
 
   Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
 
+  // Multiplies a root by log2(e) instead of rebuilding it.
+  Tree root_times_log2_e(Tree root) {
+    --uses_[root];  // the product uses the root once
+    return times_log2_e(root);
+  }
+
  private:
+  // Multiplies a scalar by log2(e). This constant is then multiplied with the constant factors of the scalar. Each term
+  // of a sum is multiplied if this needs no more multiplications of a pair than the product with the sum. The exponent
+  // c |x - y|^2 + b then remains a product plus a number of the row or column.
+  Tree times_log2_e(Tree a, int sums = most_sums) {
+    if (is_sum(a) && uses_[a] == 1 && sums > 0) {
+      const Node node = graph_[a];
+      if (cost_of_factor(node.args[0], sums) + cost_of_factor(node.args[1], sums) <= 1)
+        return graph_.operation(node.id, {times_log2_e(node.args[0], sums - 1), times_log2_e(node.args[1], sums - 1)},
+                                {});
+    }
+    std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
+    factors.push_back(graph_.constant(log2_e));
+    return product(factors);
+  }
+
   void visit_arguments(Tree t) {
     const Node& node = graph_[t];
     for (size_t n = 0; n < node.args.size(); ++n) {
@@ -107,11 +129,23 @@ class Regrouper {
     return graph_.operation(node.id, args, {node.ints.begin(), node.ints.begin() + row.integers.size()});
   }
 
-  // Rewrites exp(a) as 2^(log2(e) a). The constant log2(e) is then multiplied with the constant factors of a.
-  Tree power_of_2(Tree a) {
-    std::vector<Tree> factors = is_product(a) ? factors_of(a) : std::vector<Tree>{now_[a]};
-    factors.push_back(graph_.constant(log2_e));
-    return graph_.operation(OpId::Exp2, {product(factors)});
+  // Rewrites exp(a) as 2^(log2(e) a).
+  Tree power_of_2(Tree a) { return graph_.operation(OpId::Exp2, {times_log2_e(a)}); }
+
+  bool is_sum(Tree t) const {
+    const Node& node = graph_[t];
+    return node.kind == Node::operation && (node.id == add_ || node.id == subtract_) && node.size == 1 && !jumps_[t];
+  }
+  // The number of multiplications of a pair that a constant factor adds to a scalar: 0 if the scalar varies along one
+  // axis only, or has a factor that does.
+  int cost_of_factor(Tree t, int sums) const {
+    const Node& node = graph_[t];
+    if (node.axes != both) return 0;
+    if (is_sum(t) && uses_[t] == 1 && sums > 0)
+      return cost_of_factor(node.args[0], sums - 1) + cost_of_factor(node.args[1], sums - 1);
+    return is_part(t) && (node.id == minus_ || graph_[node.args[0]].axes != both || graph_[node.args[1]].axes != both)
+               ? 0
+               : 1;
   }
 
   // Multiplies constants and parameters first, then factors that vary along axis i, then factors that vary along axis
@@ -136,7 +170,8 @@ class Regrouper {
   Graph& graph_;
   PerItem per_item_;
   const bool base_2_;
-  const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
+  const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp),
+            add_ = find_op(OpId::Add), subtract_ = find_op(OpId::Subtract);
   const Tree last_;
   std::vector<int> uses_;
   std::vector<bool> jumps_;   // true if a discontinuous function (with gradient 0) depends on the node
@@ -149,11 +184,10 @@ class Regrouper {
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2) {
   // a reduction that computes exponentials uses base 2, too, if its weights are not long vectors
   const bool weighs_many = reduction.w >= 0 && graph[reduction.w].size >= many_weights;
-  if (base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many)
-    reduction.f = graph.operation(OpId::Mult, {graph.constant(log2_e), reduction.f});
+  const bool scales = base_2 && reduction_table()[reduction.row].exponentiates() && !weighs_many;
   const unsigned rows = reduction_table()[reduction.row].stores() ? none : reduction.over == axis_i ? axis_j : axis_i;
-  const Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2, rows);
-  reduction.f = regrouped(reduction.f);
+  Regrouper regrouped(graph, {reduction.f, reduction.w}, base_2, rows);
+  reduction.f = scales ? regrouped.root_times_log2_e(reduction.f) : regrouped(reduction.f);
   reduction.w = regrouped(reduction.w);
   return reduction;
 }

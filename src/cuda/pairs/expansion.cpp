@@ -21,6 +21,8 @@
 namespace kernops {
 namespace {
 
+constexpr int most_shifts = 4;  // limits the recursion
+
 class Expander {
  public:
   Expander(const Plan& plan, bool long_vectors)
@@ -28,7 +30,7 @@ class Expander {
 
   Expansion make() const {
     for (const Step& product : steps_) {
-      if (!op_row(product.op).is(OpId::Mult) || !only_exponentiated(product.out)) continue;
+      if (!op_row(product.op).is(OpId::Mult) || !only_exponentiated(product.out, most_shifts)) continue;
       for (const int n : {0, 1}) {
         const int factor = product.in[n];
         if (!is_once(factor)) continue;
@@ -43,6 +45,7 @@ class Expander {
   Expansion of_distance(int exponent, int factor, int slot) const {
     const Step* made = plan_.maker(slot);
     const int root = made && op_row(made->op).is(OpId::Sqrt) ? slot : 0;
+    if (root && !only_exponentiated(exponent, 0)) return {};
     if (root) made = plan_.maker(made->in[0]);
     const bool weighted = made && op_row(made->op).is(OpId::DiagSqDist);
     if (!made || !(weighted || op_row(made->op).is(OpId::SqDist))) return {};
@@ -96,11 +99,16 @@ class Expander {
            (plan_.f == slot) + (plan_.w == slot);
   }
 
-  bool only_exponentiated(int slot) const {
+  // Returns whether a number occurs only in exponents of exponentials. Up to `shifts` times, another number may be added
+  // to it or subtracted before.
+  bool only_exponentiated(int slot, int shifts) const {
     if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
-    return std::all_of(steps_.begin(), steps_.end(),
-                       [=](const Step& step) { return op_row(step.op).is(OpId::Exp2) || !reads(step, slot); }) &&
-           plan_.w != slot;
+    return plan_.w != slot && std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+             const OpRow& op = op_row(step.op);
+             const bool shifted = (op.is(OpId::Add) || op.is(OpId::Subtract)) && step.size == 1;
+             return !reads(step, slot) || op.is(OpId::Exp2) ||
+                    (shifted && shifts > 0 && only_exponentiated(step.out, shifts - 1));
+           });
   }
 
   const Plan& plan_;
