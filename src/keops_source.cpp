@@ -20,7 +20,7 @@ cuda::Extent extent_of(const Rcpp::List& description) {
 const char* const mainloops[] = {"narrow", "wide", "panels", "lists"};
 const char* const atoms[] = {"terms", "double", "TF32", "half pairs", "warp groups", "digits"};
 const char* const consumers[] = {"states", "vector sum", "store", "top-k"};
-const char* const operands[] = {"filled columns", "made columns"};
+const char* const operands[] = {"filled columns", "made columns", "made rows"};
 const char* const batchings[] = {"none", "entries", "columns", "whole", "tiles"};
 
 std::string in_one_line(const cuda::Recipe& r) {

@@ -171,7 +171,7 @@ class Regrouper {
   PerItem per_item_;
   const bool base_2_;
   const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp),
-            add_ = find_op(OpId::Add), subtract_ = find_op(OpId::Subtract);
+                   add_ = find_op(OpId::Add), subtract_ = find_op(OpId::Subtract);
   const Tree last_;
   std::vector<int> uses_;
   std::vector<bool> jumps_;   // true if a discontinuous function (with gradient 0) depends on the node

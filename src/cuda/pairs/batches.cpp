@@ -32,7 +32,7 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 // Returns the bytes that one item of a level (one row or column) takes on the device. The result includes the bytes of
 // the item's source if the source is stored elsewhere and must be copied.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
-  Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
+  Count bytes = task.is_filled(level) ? task.item_bytes(level) : 0;
   for (const Load& load : task.plan.loads[int(level)]) {
     const ArrayRef* from = task.data.array(load);
     if (from && !is_here(*from)) bytes += Count(task.plan.slots[load.slot].size) * bytes_of_number(*from);

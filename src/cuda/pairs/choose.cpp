@@ -99,7 +99,13 @@ class Chooser {
                     : rows == 3                ? table::unrolled_three
                                                : table::unrolled;
     if (few && f.column_sources <= PairJob::most_sources) made.operands = Operands::made_columns;
+    if (loads_rows_once(f)) made.operands = Operands::made_rows;
     return made;
+  }
+  // Returns whether to compute rows in registers. With few columns, a single block loads each row.
+  bool loads_rows_once(const LayoutFeatures& f) const {
+    return !extent.ranges && extent.columns <= table::few_columns && extent.rows >= table::rows_of_few_columns &&
+           f.row_sources <= PairJob::most_sources && f.row_entries <= table::made_row;
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 

@@ -21,7 +21,9 @@ enum class Mainloop { narrow, wide, panels, lists };
 // with doubles, or with digits of 8 bits.
 enum class Atom { terms, doubles, tf32, halves, warpgroups, digits };
 enum class Consumer { states, vector_sum, store, top_k };
-enum class Operands { filled_columns, made_columns };  // each block reads the columns of a tile, or computes them
+// The rows and columns that the narrow main loop reads: filled by another kernel; or each block computes the columns of
+// its tiles, or its rows.
+enum class Operands { filled, made_columns, made_rows };
 // The loops of a vector sum, which is a sum over the pairs of numbers times long vectors. none: there is no vector sum.
 // entries: a loop over batches of entries, which computes the numbers of the pairs again for each batch. columns: the
 // same loop for sums of vectors of columns, with numbers that need no contraction. whole: a single batch, with all
@@ -41,7 +43,7 @@ struct Recipe {
   Atom atom = Atom::terms;
   Atom product = Atom::terms, scaled = Atom::terms, summed = Atom::terms;
   Batching batching = Batching::none;
-  Operands operands = Operands::filled_columns;
+  Operands operands = Operands::filled;
   int unrolled = 1;        // narrow loop: number of columns that a thread processes without a jump
   int parts = 0;           // lists of nearest columns: number of 16-bit numbers that represent a float
   int warpgroups = 0;      // number of warp groups that share the same rows; 0 if warps multiply separately
@@ -63,7 +65,7 @@ struct Recipe {
 
 // Features of a layout: numbers of entries of vectors, and estimated numbers of registers and instructions.
 struct LayoutFeatures {
-  int registers, work, column_entries, kept_row, kept_column, column_sources;
+  int registers, work, row_entries, column_entries, kept_row, kept_column, row_sources, column_sources;
   // entries of the contraction that is an expanded exponent, and of the longest inner product; 0 if there is none
   int contractions, inner_product, longest_product;
   int vector_sum, numbers;                           // entries of vector sums; numbers of a pair that the sums read

@@ -37,6 +37,8 @@ constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; re
 constexpr int rows_of_a_processor = 64;             // a  minimum rows per multiprocessor and row of a thread
 constexpr int many_rows_of_a_processor = 256;       // a  minimum rows per multiprocessor for blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
+constexpr Count few_columns = 256, rows_of_few_columns = 1 << 16;  // m  at most one split; compiled for many rows only
+constexpr int made_row = 32;   // m  entries of a row in the local memory of its thread
 constexpr int much_work = 64;  // a  instructions of a pair; above: one row per thread, no unrolling
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats; doubles or roots; 3 rows
 

@@ -105,7 +105,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   if (!task.plan.stores && (columns.end != work.columns.end || work.to_states)) job.out = nullptr;
   job.columns_per_split = work.batch.columns_per_split;
   job.splits = int(std::max<Count>(1, ceil_div(most_columns, job.columns_per_split)));
-  read_levels(work, columns, job);
+  read_levels(work, rows, columns, job);
 
   const Count most =
       std::max(2 * filled(), task.pairs_of_launch() / std::max<Count>(most_columns, 1) / task.rows_of_block());
@@ -132,16 +132,20 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
 
 // Sets the addresses of the levels in the arguments of a kernel. The kernel addresses a column by its number among all
 // columns, and not by its number within the batch.
-void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
+void DeviceWorker::read_levels(const Work& work, Range rows, Range columns, PairJob& job) {
   const Task& task = work.task;
   const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
   job.once = work.levels.once.address(), job.rows = work.levels.x.address();
   job.columns = reinterpret_cast<const void*>(work.levels.y.pointer() - before);
   job.column_begin = columns.begin, job.column_end = columns.end;
-  if (task.recipe.operands == Operands::filled_columns) return;
-  const std::vector<DeviceSource> from = sources(task, Level::column, columns, nullptr);
-  job.source_count = int(from.size());
-  std::copy(from.begin(), from.end(), job.sources);
+  const auto take = [&](Level level, Range items, DeviceSource* to) {
+    if (task.is_filled(level)) return 0;
+    const std::vector<DeviceSource> from = sources(task, level, items, nullptr);
+    std::copy(from.begin(), from.end(), to);
+    return int(from.size());
+  };
+  take(Level::row, rows, job.row_sources);
+  job.source_count = take(Level::column, columns, job.sources);
 }
 
 // Sets the address of a job's states. The states of earlier batches of columns precede the states that this job writes.

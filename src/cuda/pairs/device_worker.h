@@ -34,6 +34,11 @@ struct Task {
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
+  // Returns false for a level whose items the kernel of the pairs computes.
+  bool is_filled(Level level) const {
+    return level == Level::uniform ||
+           recipe.operands != (level == Level::row ? Operands::made_rows : Operands::made_columns);
+  }
   Count rows_of_block() const { return recipe.rows(); }
   // Returns the number of pairs that a launch reduces in some tenths of a second, so that the user can interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
@@ -69,8 +74,8 @@ class Grid {
 struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
-        x(size_t(rows * task.item_bytes(Level::row))),
-        y(task.recipe.operands == Operands::made_columns ? 0 : size_t(columns * task.item_bytes(Level::column))) {}
+        x(task.is_filled(Level::row) ? size_t(rows * task.item_bytes(Level::row)) : 0),
+        y(task.is_filled(Level::column) ? size_t(columns * task.item_bytes(Level::column)) : 0) {}
   Buffer once, x, y;
 };
 
@@ -130,7 +135,7 @@ class DeviceWorker {
   std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* arguments);
   void fill(const Task& task, const Levels& levels, Range rows, Range columns);
   void reduce_pairs(Work& work, Range rows, Range columns);
-  void read_levels(const Work& work, Range columns, PairJob& job);
+  void read_levels(const Work& work, Range rows, Range columns, PairJob& job);
   PairJob keep_states(const Work& work, Range rows, Range columns, PairJob& job) const;
   void merge_states(const Task& task, const PairJob& job);
   ArrayRef here(const ArrayRef& array, int size, Range items);

@@ -99,8 +99,8 @@ class Expander {
            (plan_.f == slot) + (plan_.w == slot);
   }
 
-  // Returns whether a number occurs only in exponents of exponentials. Up to `shifts` times, another number may be added
-  // to it or subtracted before.
+  // Returns whether a number occurs only in exponents of exponentials. Up to `shifts` times, another number may be
+  // added to it or subtracted before.
   bool only_exponentiated(int slot, int shifts) const {
     if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
     return plan_.w != slot && std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {

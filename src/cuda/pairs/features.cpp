@@ -44,6 +44,7 @@ LayoutFeatures features_of(const TiledPlan& plan) {
   const Expansion& e = plan.expansion;
   LayoutFeatures f{};
   f.registers = registers(plan, plan.kept[int(Level::row)]), f.work = work(plan);
+  f.row_entries = plan.entries[int(Level::row)], f.row_sources = int(plan.loads[int(Level::row)].size());
   f.column_entries = plan.entries[int(Level::column)], f.column_sources = int(plan.loads[int(Level::column)].size());
   f.kept_row = plan.kept[int(Level::row)], f.kept_column = plan.kept[int(Level::column)];
   f.contractions = int(plan.contractions.size()), f.inner_product = plan.inner_product.size;

@@ -109,7 +109,8 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
 }
 
 void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Range columns) {
-  if (task.recipe.operands == Operands::made_columns) columns.end = columns.begin;
+  if (!task.is_filled(Level::row)) rows.end = rows.begin;
+  if (!task.is_filled(Level::column)) columns.end = columns.begin;
   FillJob job{};
   std::vector<DeviceSource> all;
   const auto take = [&](Level level, Range items, const Buffer& out) {

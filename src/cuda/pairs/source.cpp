@@ -34,6 +34,7 @@ class Writer {
              ", products = " + yes_or_no(expands && plan.expansion.product) + ";\n";
     if (wide && plan.vector_sum.size > 0) out += "  using VectorSum = ::Summed;\n";
     if (panels) out += panel();
+    if (recipe.operands == Operands::made_rows) out += row_data();
     if (recipe.sums_vectors() || panels) out += "  using Powers = " + powers() + ";\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
@@ -72,6 +73,15 @@ class Writer {
            ", scale = " + number(offset(plan.panels.scale)) + ";\n  using Columns = At<" + columns +
            ">;\n  using Rows = At<" + rows + ">;\n  using Factors = At<" + factors + ">;\n";
   }
+  // Writes the offsets and sizes of the data of a row.
+  std::string row_data() const {
+    std::string pieces;
+    for (const Load& load : plan.loads[int(Level::row)]) {
+      const Slot& slot = plan.slots[load.slot];
+      pieces += (pieces.empty() ? "" : ", ") + ("Piece<" + number(slot.offset) + ", " + number(slot.size) + ">");
+    }
+    return "  using RowData = Data<" + pieces + ">;\n";
+  }
   std::string engine(const ReductionRow& row) const {
     if (!row.sums() && !shifts()) return row.accumulator_name;
     return settings.scheme == SumScheme::direct  ? "DirectSum"
@@ -109,10 +119,11 @@ class Writer {
     }
   }
   std::string mainloop() const {
+    const char* operands[] = {"FilledColumns", "MadeColumns", "MadeRows"};
     const std::string rows = number(recipe.rows_per_thread);
     if (recipe.mainloop == Mainloop::narrow)
       return "Narrow<" + rows + ", " + number(recipe.unrolled) + ", " + number(recipe.threads) + ", " +
-             (recipe.operands == Operands::made_columns ? "MadeColumns>" : "FilledColumns>");
+             operands[int(recipe.operands)] + ">";
     const std::string groups = recipe.warpgroups ? ", " + number(recipe.warpgroups) : "";
     return std::string("Wide<") + text_of(recipe.atom) + ", " + rows + ", " + number(recipe.columns / 8) + groups + ">";
   }

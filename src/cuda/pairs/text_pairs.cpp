@@ -99,8 +99,7 @@ class Pairs {
                          : names[e.row_vector] + ", " + names[e.column_vector]) +
              ")";
     }
-    if (step.in[0] == e.exponent && op_row(step.op).is(OpId::Exp2))
-      return "exp2_of_small(" + names[e.exponent] + ")";
+    if (step.in[0] == e.exponent && op_row(step.op).is(OpId::Exp2)) return "exp2_of_small(" + names[e.exponent] + ")";
     return words.call(step, step.size, names);
   }
 

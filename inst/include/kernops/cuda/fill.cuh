@@ -69,6 +69,21 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
   for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
+// The data of an item: each Piece has the offset and the size of one source. The text of a kernel names them, so that
+// an item stays in registers.
+template <int offset_, int size_> struct Piece { static constexpr int offset = offset_, size = size_; };
+template <class... Pieces> struct Data {
+  template <class T> static __device__ __forceinline__ void gather(const DeviceSource* sources, long long n, T* item) {
+    (copy<Pieces>(*sources++, n, item), ...);
+  }
+
+ private:
+  template <class Piece, class T>
+  static __device__ __forceinline__ void copy(const DeviceSource& source, long long n, T* item) {
+    KERNOPS_EACH_FEW(k, Piece::size) item[Piece::offset + k] = entry_of<T>(source, nullptr, n, k);
+  }
+};
+
 // Fills the uniform level with all threads of one block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
   const DeviceSource* sources = job.table ? job.table : job.sources;

@@ -15,8 +15,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
+// Loads a row, which another kernel has filled, into registers.
+struct FilledRows {
+  template <class Formula, class T, int N>
+  static __device__ __forceinline__ void load_row(const PairJob& job, long long row, Vec<T, N>& to) {
+    load_to(to, static_cast<const T*>(job.rows) + row * padded<T>(Formula::row));
+  }
+};
+
 // Loads the columns of a tile, which another kernel has filled, into shared memory.
-struct FilledColumns {
+struct FilledColumns : FilledRows {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
@@ -29,13 +37,25 @@ struct FilledColumns {
 
 // Computes the columns of a tile in shared memory, with one thread per column. This struct is used if there is only one
 // block of rows.
-struct MadeColumns {
+struct MadeColumns : FilledRows {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
     using T = typename Formula::T;
     if (threadIdx.x < count)
       make_item<Formula, 2>(job.sources, job.source_count, static_cast<const T*>(job.once),
                             column - job.column_begin + threadIdx.x, tile + threadIdx.x * padded<T>(Formula::column));
+  }
+};
+
+// Computes each row with the thread that reduces the pairs of this row. This struct is used for few columns, where a
+// row is loaded once: threads read the sources of neighbouring rows from adjacent addresses, and no rows are filled.
+struct MadeRows : FilledColumns {
+  template <class Formula, class T, int N>
+  static __device__ __forceinline__ void load_row(const PairJob& job, long long row, Vec<T, N>& to) {
+    alignas(16) T item[padded<T>(Formula::row)];
+    Formula::RowData::gather(job.row_sources, row, item);
+    Formula::run_row(static_cast<const T*>(job.once), item);
+    load_to(to, item);
   }
 };
 
@@ -86,25 +106,25 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
 }
 
 // long: one kernel; its loops share registers
-template <class Formula, class Row, int R, int unrolled, int threads, class BlockPairs, class Columns>
+template <class Formula, class Row, int R, int unrolled, int threads, class BlockPairs, class Operands>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
-  constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column), tile = threads;
+  constexpr int column_stride = padded<T>(Formula::column), tile = threads;
   alignas(16) __shared__ T columns[tile * column_stride];
 
   const auto once_values = load<Formula::kept_once>(static_cast<const T*>(job.once));
   BlockPairs block(job, threads * R);
   const long long first = block.first + threadIdx.x;
-  const auto row_item = [&](int r) {
+  const auto load_row = [&](int r, auto& to) {
     const long long row = first + r * threads;
-    return static_cast<const T*>(job.rows) + (row < block.row_end ? row : block.first) * row_stride;
+    Operands::template load_row<Formula>(job, row < block.row_end ? row : block.first, to);
   };
   Vec<T, Near::row> x[R];
   Row state[R];
   bool rows_near = true;
   KERNOPS_EACH(r, R) {
-    load_to(x[r], row_item(r));
+    load_row(r, x[r]);
     rows_near = rows_near && is_near(x[r].v[0]);
     start_row(state[r], job, first + r * threads, first + r * threads < block.row_end);
   }
@@ -115,7 +135,7 @@ __device__ void map_reduce(const PairJob& job) {
       T* own = columns + threadIdx.x * column_stride;
       bool near = rows_near;
       __syncthreads();
-      Columns::template take<Formula, threads>(job, column, count, columns);
+      Operands::template take<Formula, threads>(job, column, count, columns);
       if constexpr (Formula::expands)
         if (threadIdx.x < count) near = near && is_near_column<Near>(own);
       if (__syncthreads_and(near || !Formula::expands)) {
@@ -126,7 +146,7 @@ __device__ void map_reduce(const PairJob& job) {
         meet<Near, unrolled>(once_values, x, state, columns, column_stride, int(column), count);
       } else if constexpr (Formula::expands) {
         Vec<T, Formula::row> exact[R];
-        KERNOPS_EACH(r, R) load_to(exact[r], row_item(r));
+        KERNOPS_EACH(r, R) load_row(r, exact[r]);
         meet<Formula, unrolled>(once_values, exact, state, columns, column_stride, int(column), count);
       }
       KERNOPS_EACH(r, R) state[r].settle();
@@ -145,15 +165,15 @@ __device__ void map_reduce(const PairJob& job) {
 // A kernel with the policies that the generated text names: the main loop, the consumer of the values of the pairs, and
 // the pairs that are reduced (all pairs, or pairs with columns in given intervals).
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
-template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
+template <int rows, int unrolled, int threads, class Operands> struct Narrow {};
 template <class Row> struct States {};
 
-template <class Formula, int R, int unrolled, int threads_, class Columns, class Row, class BlockPairs>
-struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, BlockPairs> {
+template <class Formula, int R, int unrolled, int threads_, class Operands, class Row, class BlockPairs>
+struct PairKernel<Formula, Narrow<R, unrolled, threads_, Operands>, States<Row>, BlockPairs> {
   static constexpr int threads = threads_, blocks = Row::resident / threads, partial_bytes = sizeof(Row),
                        shared_bytes = 0;
   static __device__ __forceinline__ void run(const PairJob& job) {
-    map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job);
+    map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Operands>(job);
   }
 };
 

@@ -46,7 +46,8 @@ constexpr int merged_rows = 32, merged_entries = 8;
 
 // The job of a reduction of pairs. `rows` and `columns` are the addresses of item 0. Only the columns column_begin ..
 // column_end - 1 are stored; item 0 of the columns may be missing. If few rows use the columns, the kernel computes the
-// columns from `sources`, and does not read `columns`.
+// columns from `sources`, and does not read `columns`. If there are few columns, the kernel may compute the rows from
+// `row_sources`, and does not read `rows`.
 struct PairJob {
   static constexpr int most_sources = 8;
   const void *once, *rows, *columns;  // the levels that a FillJob has filled; `once` has the uniform values
@@ -64,7 +65,8 @@ struct PairJob {
   const RowBlock* blocks;  // the rows of each block of the grid; null if all pairs are reduced
   const Interval* intervals;
   int source_count;
-  DeviceSource sources[most_sources];  // sources of the columns from column_begin on
+  DeviceSource sources[most_sources];      // sources of the columns from column_begin on
+  DeviceSource row_sources[most_sources];  // sources of the rows from row 0 on
 };
 
 }  // namespace kernops
