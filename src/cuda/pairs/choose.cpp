@@ -191,11 +191,11 @@ class Chooser {
   // tile of columns must be small compared with the work for the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
+    const table::Lists& least = p.nearest >= table::long_listed ? table::lists_of_long : table::lists;
     return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
-           extent.columns >= table::list_columns * processors &&
-           std::max(extent.rows, extent.columns) < table::most_listed &&
+           extent.columns >= least.columns * processors && std::max(extent.rows, extent.columns) < table::most_listed &&
            double(extent.rows) * double(extent.columns) * double(p.nearest) >=
-               double(processors * processors << table::list_bits);
+               double(processors * processors << least.bits);
   }
   Recipe lists(int parts) const {
     Recipe made{

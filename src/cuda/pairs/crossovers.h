@@ -7,6 +7,7 @@
 //   c  2026-11-25, H100, bench/beside_torch.R float32: digits, softmax, nearest columns
 //   d  2026-11-26, H100 and H200, bench/beside_torch.R float32: warp groups, products of 16 bits, Hessians
 //   e  2026-11-28, H200, float64: gradients of products, sums of 32 to 128 columns, softmax
+//   f  2026-11-30, H200, bench/verbs_gpu.R
 //   m  not measured: a limit of memory, of registers by the compiler's report, or of the numbers themselves
 #pragma once
 #include "run/data.h"
@@ -73,10 +74,15 @@ constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c  entrie
 constexpr int longest_digits = 1 << 15;                          // m  products of digits are less than 2^31
 constexpr Count panel_rows = 512;                                // b  minimum number of rows and of columns
 
-// Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and minimum 2^list_bits of the
+// Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and minimum 2^bits of the
 // quotient (pairs times entries) / (squared number of multiprocessors).
-constexpr Count list_rows = 512, list_columns = 16, list_bits = 19;  // c  minimum values
-constexpr Count most_listed = Count(1) << 30;                        // m  maximum number of rows and of columns
+struct Lists {
+  Count columns, bits;
+};
+constexpr Lists lists{16, 19}, lists_of_long{4, 17};  // c, f  minimum values; the same for long vectors
+constexpr int long_listed = 64;                       // f  minimum entries of long vectors
+constexpr Count list_rows = 512;                      // c  minimum
+constexpr Count most_listed = Count(1) << 30;         // m  maximum number of rows and of columns
 
 }  // namespace crossover
 }  // namespace kernops

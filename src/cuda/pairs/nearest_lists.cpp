@@ -102,7 +102,12 @@ class NearestLists {
     return Points::bytes(task, rows) + Points::bytes(task, columns) + lists(some, splits, trial) * bytes_of_list(task);
   }
   Count at_a_time() const { return at_a_time_; }
-  bool tries() const { return rows_ >= 64 * rows_of_trial; }
+  // Returns whether to process a few rows first. A trial of few products would take as long as all rows.
+  bool tries() const {
+    constexpr double most_products = 1e11;
+    const double entries = double(task_.plan.slots[task_.plan.nearest.row].size);
+    return rows_ >= 64 * rows_of_trial && double(rows_) * double(job_.columns.count) * entries > most_products;
+  }
 
   void prepare() {
     take({0, rows_});
