@@ -21,7 +21,7 @@ struct Input {
   std::shared_ptr<cuda::Matrix> rounded;  // a gpu_matrix rounded to 16 bits
   Count points;
   Count batches = 1;
-  bool batched = false;  // an array of three dimensions
+  bool batched = false;  // true for an array of three dimensions
 };
 
 // All arguments of one computation, checked, and the shape of the result. `inputs` is the number format to which points

@@ -93,7 +93,7 @@ async function openPage(browser, session, file, width, picture) {
   await send("Emulation.setDeviceMetricsOverride", { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
   await send("Page.navigate", { url: pathToFileURL(path.resolve(file)).href });
   await loaded;
-  // scripts that run after the page is loaded
+  // waits for scripts that run after the page is loaded
   await new Promise((resolve) => { setTimeout(resolve, 100); });
   const { result } = await send("Runtime.evaluate", { expression: `(${inspect})()`, returnByValue: true });
   problems.push(...result.value);

@@ -19,7 +19,7 @@ enum class Side { left, left_transposed, right_transposed };
 
 // Operations on single tiles, compiled for each instruction set.
 struct Tiles {
-  // c -= op(a) op(b), where op transposes if the flag is set
+  // replaces c by c - op(a) op(b), where op(x) is x or, if the flag of x is set, the transpose of x
   void (*subtract_product)(Matrix c, Matrix a, bool transpose_a, Matrix b, bool transpose_b);
   // replaces A = L L' by L; returns the position of the first pivot that is not positive, or -1
   std::ptrdiff_t (*factor)(Matrix a);

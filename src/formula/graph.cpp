@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // a limit, because each repeated derivative may double the number of nodes
+constexpr int most_nodes = 1 << 20;  // limited, because each repeated derivative may double the number of nodes
 
 Tree Graph::intern(const Node& node) {
   std::string key;

@@ -34,7 +34,7 @@ struct SortedPoints {
   int width;
   LargeVector<int> row;          // row of each sorted point
   LargeVector<double> position;  // d coordinates of each sorted point in units of cells, from 0 to the size
-  std::vector<Count> first;      // first point of each strip; then the number of points
+  std::vector<Count> first;      // first point of each strip; last element: number of points
 
   // Sorts points with column-major coordinates x. The position of a point in cells is (x - origin) * scale, wrapped
   // into the grid.

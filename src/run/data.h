@@ -55,7 +55,7 @@ struct Settings {
   const Backend* backend = nullptr;  // null: chosen by the memory of the data and the number of operations
   bool single = false;               // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
-  bool accumulate_double = false;  // terms in float32 are summed in double precision
+  bool accumulate_double = false;  // true if terms in float32 are summed in double precision
   int threads = 1;
   std::string isa;                         // name of the instruction set; empty: the best one
   std::function<bool(double)> keep_going;  // receives the fraction that is done; false stops the computation

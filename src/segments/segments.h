@@ -111,8 +111,8 @@ struct SegmentRequest {
   bool reverse = false;           // a scan runs from the last value of a segment to its first
   const double* empty = nullptr;  // result of an empty segment; null: the result of an empty state
   bool skip_missing = false;      // NaN is skipped; a segment without remaining values is like an empty state
-  SegmentValues x;                // without data for a sum of weights only
-  SegmentValues weights{};        // in the memory space of the data
+  SegmentValues x;                // has no data if only weights are summed
+  SegmentValues weights{};        // in the memory space of x
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
@@ -124,7 +124,7 @@ struct SegmentRequest {
   std::vector<const double*> given{};
   const SegmentFormula* product = nullptr;
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
-  bool by_masses = false;          // weighted means of groups in one pass
+  bool by_masses = false;          // true for weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
   bool* no_nan = nullptr;          // set to true by the backend if no result is NaN because of a NaN among the values
 

@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // at least as large as the largest argument of a kernel
+};  // a job is at least as large as the largest argument of a kernel
 using Kernel = void (*)(Job);
 
 namespace {

@@ -10,7 +10,7 @@ f <- sqdist(p, Vj(x, name = "q"))
 known <- matern(3/2, 1, 1) + nugget(0.1)
 classes <- gp_variogram(x, d$z, breaks = c(0, 0.1, 0.3, 1, 2, 3))
 fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
-whole <- do.call(gp, list(z ~ 1, d, ~ u + v, known, "exact", "none")) # the data are in the call of the fit
+whole <- do.call(gp, list(z ~ 1, d, ~ u + v, known, "exact", "none")) # the call that the fit stores contains the data
 likely <- list(range = lognormal(), variance = lognormal(), nugget = lognormal())
 drawn <- gp_posterior(gp(z ~ 1, d, ~ u + v, known, prior = likely), n = 20)
 g <- rep(1:2, 5)

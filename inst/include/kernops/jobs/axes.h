@@ -32,7 +32,7 @@ struct SliceJob {
   bool along;                // true if lanes lie along a slice, false if lanes lie across slices
   bool skip;                 // NaN is skipped
   int op;                    // row of segments.def
-  double alpha;              // factor of a softmax: the sum over each slice of the result
+  double alpha;              // a softmax is scaled such that the sum over each slice is alpha
   double empty;              // result of a formula for a slice without values
   int parts;                 // number of GPU threads per slice
   long long chunk;           // number of positions that are reduced as one chunk; depends only on the sizes

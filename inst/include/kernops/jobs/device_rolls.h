@@ -41,7 +41,7 @@ struct QuantileRun {
   // `words`: for each level, one bit for each key, which is set if the digit (one bit) of the key at this level is 0.
   // `before`: for each word of bits, the number of set bits in the earlier words.
   unsigned *words, *before;
-  int *blocks, *zeros;  // blocks: number of set bits in each block, then before each block; zeros: number in each level
+  int *blocks, *zeros;  // blocks: number of set bits of each block, later of all earlier blocks; zeros: of each level
   int* gaps;            // becomes nonzero if a value is missing
   int words_count, block_count, level;
   int type, skip_missing;

@@ -9,7 +9,7 @@ namespace kernops {
 struct TreeJob {
   // points: d coordinates of each point. boxes: for each node, the minimum of each coordinate, and then the maximum.
   const double *points, *boxes;
-  const int *position, *least;  // position: of each point; least: smallest position in each node
+  const int *position, *least;  // position of each point in the ordering; smallest position in each node
   long long n;
   int d, levels;  // levels: number of levels below the root; the tree has 2^levels leaves
 };
@@ -17,8 +17,10 @@ struct TreeJob {
 struct NearestPointsJob {
   TreeJob tree;
   const double* queries;
-  const int *limits, *places;  // limits: null to search all points; places: null for results in the order of queries
-  long long first, end;        // this launch processes the queries first .. end - 1
+  // limits: a query finds only points at positions below limits[query]; null: all points. places: the row of `to` of
+  // each query; null: the order of the queries
+  const int *limits, *places;
+  long long first, end;  // this launch processes the queries first .. end - 1
   int most;
   int* to;  // results: `most` positions (from 1) for each query
 };

@@ -76,7 +76,7 @@ struct SegmentFold {
       Count from = 0, to = 0, pair = 0;
       for (Count s = 0; s < count; ++s) {
         const Count length = lengths[s], half = length / 2;
-        const double last = length > 0 ? x[from + length - 1] : 0;  // saved before the value is overwritten
+        const double last = length > 0 ? x[from + length - 1] : 0;  // the next loop may overwrite this element
         for (Count k = 0; k < half; ++k) x[to++] = f[pair++];
         if (length % 2) x[to++] = last;
         from += length;
