@@ -8,8 +8,8 @@
 namespace kernops {
 namespace {
 
-// A unit of work: all results of segments first .. last - 1 or, if this is a single segment, its results begin .. end -
-// 1.
+// A unit of work: all results of the segments first .. last - 1 or, if `first` is the only segment, the results begin
+// .. end - 1 of this segment.
 struct Unit {
   Count first, last, begin, end;
 };

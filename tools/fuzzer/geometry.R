@@ -66,7 +66,7 @@ same_cells <- function() {
   compare(paste("cells of a map,", way), at_cells, expected, may_refuse = way == "timed")
 }
 
-# Compares means over polygons with means over a fine grid of points inside.
+# Compares means over polygons with means over a fine grid of points inside the polygons.
 random_polygon <- function() {
   star <- function(center, size, vertices) {
     angle <- sort(stats::runif(vertices, 0, 2 * pi))

@@ -64,7 +64,7 @@ class_of_values <- function(x) {
   if (is.factor(x) || is.character(x)) "text" else if (inherits(x, c("POSIXt", "Date"))) "time" else
     if (inherits(x, "difftime")) "duration" else if (is.logical(x)) "truth" else "number"
 }
-# TRUE equals 1, so both a match and an error are correct; the same holds for dates and instants
+# TRUE may match 1, and a date may match an instant; for such pairs of classes, an error is also correct
 comparable_classes <- function(a, b) {
   kinds <- c(class_of_values(a), class_of_values(b))
   kinds[[1]] == kinds[[2]] || setequal(kinds, c("truth", "number"))

@@ -1,4 +1,4 @@
-// The code of a formula without jumps, which every backend reads, in plain structs.
+// Plain structs for the straight-line code (code without jumps) of a formula, which every backend reads.
 #pragma once
 
 namespace kernops {

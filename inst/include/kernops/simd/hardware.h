@@ -50,7 +50,7 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// on NEON, a minimum also takes two instructions, because NEON's minimum of a number and NaN is not b
+// This takes two instructions, as it must on NEON: NEON's instruction for a minimum does not return b if a or b is NaN.
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
