@@ -49,8 +49,8 @@ check_dims <- function(dims, max_dim, call) {
   as.integer(if (is.unsorted(dims)) sort(dims) else dims)
 }
 
-# Dimensions of size 1 are dropped. If a dimension has size 0, only the number of results and the number of values per
-# slice are relevant.
+# Dimensions of size 1 are dropped. If a dimension has size 0, there are no values, and the two runs only have sizes:
+# the number of results and the number of values per slice.
 axis_runs <- function(dim, reduced) {
   if (any(dim == 0)) {
     size <- c(prod(dim[!reduced]), prod(dim[reduced]))

@@ -34,9 +34,8 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# Returns the array, or its values slice by slice if the reduced dimensions are not adjacent, and three sizes: the
-# products of the dimensions before the reduced dimensions, of the reduced dimensions, and of the dimensions after the
-# reduced dimensions.
+# Returns the array, or its values slice by slice if the reduced dimensions are not adjacent, and `sizes`, three
+# numbers: the products of the sizes of the dimensions before, among and after the reduced dimensions.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)

@@ -8,8 +8,8 @@ kernops_option <- function(name, default = NULL) {
   if (nzchar(value)) value else default
 }
 
-# The names of the option and the environment variable of each setting. They are created once, because each call of an
-# operator reads several settings.
+# The names of the option and the environment variable of each setting. The table of these names is created once,
+# because each call of an operator reads several settings.
 option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries",
                   "progress")
 option_twins <- sapply(option_names, function(name) {
@@ -18,7 +18,7 @@ option_twins <- sapply(option_names, function(name) {
 
 threads <- function() as.integer(min(counting_option("threads", default_threads()), 1024))
 
-# The number of values of segments per chunk of work; 0 for the default.
+# The number of values that operations on segments process per chunk of work; 0 for the default number.
 segment_tile <- function() min(counting_option("tile", 0), 2^30)
 
 counting_option <- function(name, default) {
@@ -113,7 +113,7 @@ check_setting <- function(value, name, choices, call, default = choices) {
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
 
-# The backend of a fit. If the fit was made on a GPU and this machine has no usable GPU, the CPU.
+# The backend of a fit, or "cpu" if the fit was made on a GPU and this machine has no usable GPU.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
   cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),

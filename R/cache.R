@@ -1,8 +1,8 @@
 # Compiled CUDA kernels: the installed package contains the kernels of the catalogue, and a cache on disk contains all
 # other kernels.
 
-# The default folder of the cache. Under R CMD check it is a temporary folder, because the check forbids files in the
-# user's home.
+# The default folder of the cache. Under R CMD check the default is a temporary folder, because the check forbids files
+# in the user's home.
 default_cache <- function() {
   checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
@@ -17,8 +17,8 @@ cache_folder <- function() {
   for (candidate in candidates) {
     folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
     if (folder$state %in% c("usable", "missing")) break
-    # the reason is reported if the user chose the folder or if other users can write into it, but not if a home is
-    # read-only
+    # the reason for another folder is reported if the user chose the folder or if other users can write into it, but
+    # not if the home folder is read-only
     if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
   used <- folder$path %||% NA_character_

@@ -1,6 +1,6 @@
-# Operations on matrices with a row for each observation. They use all threads and do not copy columns, so that a
-# million rows take milliseconds. The corresponding functions of base R would allocate and write the matrix several
-# times.
+# Operations on matrices with a row for each observation. These functions use all threads and do not copy columns, so
+# that a million rows take milliseconds. The corresponding functions of base R would allocate and write the matrix
+# several times.
 
 # A 2 x d matrix with the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are
 # no values.

@@ -162,8 +162,8 @@ suggestion <- function(unknown) {
   if (!is.null(similar)) c(i = paste0("Did you mean `", similar, "`?"))
 }
 
-# The most similar known name, if it is similar enough. The suffix that all reductions share does not count. Swapping
-# two letters counts as one change.
+# The most similar known name; NULL if more than a third of the characters differ, where the suffix `_Reduction` is not
+# counted among the characters. Swapping two letters counts as one change.
 similar_name <- function(unknown, known) {
   if (!length(known) || !nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   distance <- as.vector(utils::adist(unknown, known, ignore.case = TRUE))

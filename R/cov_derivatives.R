@@ -8,11 +8,11 @@
 #
 # The property `derivatives` of a kernel describes how its field is differentiated. NULL: the field is not
 # differentiable. "symbolic": the formula is smooth in the coordinates, and its text is differentiated. A function: the
-# formula is a function of the distance Sqrt(q); `derivatives` has arguments of the formula, and returns the texts of
-# the first and second derivatives with respect to q. The second derivative is multiplied by derivatives of q, which are
-# 0 at q = 0, so the second derivative must be finite at q = 0. If the formula is a product, the property `apart`
-# contains a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which this text
-# depends.
+# formula is a function of the distance Sqrt(q); `derivatives` has some of the arguments of the formula, and returns the
+# texts of the first and second derivatives with respect to q. The second derivative is multiplied by derivatives of q,
+# which are 0 at q = 0, so the second derivative must be finite at q = 0. If the formula is a product, the property
+# `apart` contains three elements: the smooth `factor`, the `text` of the other factor, and the squared `distance` on
+# which this text depends.
 
 # The model of points with functionals; `model$functional` is the number of the first column of the functional.
 with_functionals <- function(model, call = caller_env()) {

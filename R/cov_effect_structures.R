@@ -56,7 +56,8 @@ effect_slopes.lmc_effect <- function(effect, theta) {
     half <- tcrossprod(replace(0 * L, entries[k, , drop = FALSE], 1), L)
     kronecker(S, half + t(half))
   })
-  # the first derivative of the base effect refers to its variance, which is fixed at 1, so this derivative is omitted
+  # the first derivative is the derivative with respect to the variance of the base effect, which is fixed at 1, so this
+  # derivative is omitted
   c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
 }
 

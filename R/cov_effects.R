@@ -43,9 +43,9 @@ field_part <- function(model) {
 # The columns of points that the field reads.
 points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
 
-# The effects of a model. Each effect has its `levels` at points u; its `rows` in theta and, as `of`, the name of the
-# parameter in each row; the number `size` of coefficients of a level; and `before`, the number of coefficients of
-# earlier effects.
+# The effects of a model. Each effect has its `levels` at points u; the `rows` of its parameters in theta; `of`, the
+# name of the parameter in each of these rows; `size`, the number of coefficients of a level; and `before`, the number
+# of coefficients of earlier effects.
 effects_of <- function(model, u) {
   effects <- added_effects(model$covariance)
   before <- 0

@@ -63,8 +63,8 @@ stable_frequencies <- function(n, d, about) {
 }
 
 # The length r of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h). This integral has
-# a closed form; for small r its series is used, because the terms of the closed form cancel. The density is below 2.4
-# times the density of 5 |t|, where t has Student's distribution with 3 degrees of freedom.
+# a closed form; for small r the power series of the integral is used, because the terms of the closed form cancel. The
+# density is below 2.4 times the density of 5 |t|, where t has Student's distribution with 3 degrees of freedom.
 wendland_proposal <- function(n) {
   r <- 5 * abs(stats::rt(n, 3))
   integral <- ifelse(r < 0.3, r / 42 * (1 - r^2 / 30),
@@ -72,8 +72,8 @@ wendland_proposal <- function(n) {
   list(radius = r, chance = 2 * r / pi * integral / (2.4 * 2 / 5 * stats::dt(r / 5, 3)))
 }
 
-# exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series. Its coefficients are the probabilities of the
-# difference of two Poisson variates (Skellam's distribution).
+# exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series. The coefficients of this series are the probabilities
+# of the difference of two Poisson variates (Skellam's distribution).
 periodic_frequencies <- function(n, d, about) {
   mean <- rep(rep_len(1 / (2 * about$range^2), d), each = n)
   matrix(stats::rpois(n * d, mean) - stats::rpois(n * d, mean), n) * 2 * pi / about$period

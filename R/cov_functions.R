@@ -54,14 +54,14 @@
 #' @section The two parts of a nugget:
 #' The discontinuity of a variogram at the origin is the sum of two variances. `nugget()` is the variance of measurement
 #' errors (`"Err"` in gstat); `microscale()` is the variance of the variation of the field at distances shorter than the
-#' distances between the observations (`"Nug"` in gstat). Away from the observations, both functions predict the same
-#' means. The field of a fit, to which `interval = "confidence"` of [predict()][predict.gp] refers, contains the
-#' microscale variation, but not the errors: at an observation, `microscale()` predicts the observed value, with a
-#' standard error of 0, and `nugget()` smooths the observed value. A new observation, `interval = "prediction"`,
-#' contains both the microscale variation and the errors; means over blocks contain neither of them. Both variances can
-#' be estimated together only if some locations have several observations. If no location has several observations, use
-#' one of the two functions, or give a value for one variance, such as the variance of the errors of a laboratory,
-#' `nugget(0.01, fixed = "variance")`.
+#' distances between the observations (`"Nug"` in gstat). Away from the observations, the predicted means are the same
+#' with `nugget()` and with `microscale()`. The field of a fit, to which `interval = "confidence"` of
+#' [predict()][predict.gp] refers, contains the microscale variation, but not the errors: at an observation,
+#' `microscale()` predicts the observed value, with a standard error of 0, and `nugget()` smooths the observed value. A
+#' new observation, `interval = "prediction"`, contains the microscale variation and the errors; means over blocks
+#' contain neither the microscale variation nor the errors. Both variances can be estimated together only if some
+#' locations have several observations. If no location has several observations, use one of the two functions, or give a
+#' value for one variance, such as the variance of the errors of a laboratory, `nugget(0.01, fixed = "variance")`.
 #'
 #' @section Name of the Gaussian covariance:
 #' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
@@ -72,10 +72,10 @@
 #'   only their ratios are used as starting values, and the scale is estimated from the response. A range for each
 #'   coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance determination).
 #' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 have closed forms, which are
-#'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates it, between 0.1 and 20, with the
-#'   exact gradient: the parameter `matern.nu`. The smoothness is identified by pairs of observations at distances that
-#'   are short compared with the range; with a nugget, its standard error is large, as `confint(method = "profile")`
-#'   shows.
+#'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates the smoothness, between 0.1 and 20,
+#'   with the exact gradient; the name of this parameter is `matern.nu`. The smoothness is identified by pairs of
+#'   observations at distances that are short compared with the range; with a nugget, the standard error of the
+#'   smoothness is large, as `confint(method = "profile")` shows.
 #' @param center a fixed point, one number or one for each coordinate.
 #' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
 #'   * `ard`: whether each coordinate has its own range;

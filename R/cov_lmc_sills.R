@@ -1,7 +1,8 @@
 # Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
 # column by column, or only the diagonal; users see the entries of B instead.
 
-# The covariance (L' z_i | L' z_j) of points i and j, where z_i is the indicator vector of the variable of point i.
+# The covariance of points i and j, which is the inner product of L' z_i and L' z_j, where z_i is the indicator vector
+# of the variable of point i.
 coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
   z <- function(point, from, length) sprintf("Extract(OneHot(%s, %d), %d, %d)", point, size, from, length)
   if (diagonal) return(sprintf("(Square(%s) * %s | %s)", root, z(x, 0, size), z(y, 0, size)))
@@ -186,10 +187,10 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives of f with respect to L that the average information lacks. Where B = L L' is singular, as at
-# many optima, the average information has no curvature in some directions. Let G = df / dB, which follows from df / dL
-# = 2 G L column by column. The missing second derivatives are 2 G for each column of L. Only their positive curvature
-# is added.
+# The second derivatives of the objective f with respect to L that the average information lacks. Where B = L L' is
+# singular, as at many optima, the average information has no curvature in some directions. Let G = df / dB, which
+# follows from df / dL = 2 G L column by column. The missing second derivatives are 2 G for each column of L. Only their
+# positive curvature is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -227,7 +228,7 @@ grown_sills <- function(search) {
       rows <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(rows)]
-      # with a smaller slope, the gain would hardly exceed the smallest relevant gain
+      # if the objective decreases so slowly, a step would hardly gain more than the smallest relevant gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(rows, k), length * steepest))

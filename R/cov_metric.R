@@ -40,7 +40,8 @@ leaf_values <- function(model, theta) {
   }, leaves, names(leaves))
 }
 
-# The points u A' with A' A = M. If M is diagonal, so is A, and equal distances between points of a grid stay equal.
+# The points u A' with A' A = M. If M is diagonal, a diagonal matrix A is used, so that equal distances between points
+# of a grid stay equal.
 linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)

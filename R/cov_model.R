@@ -12,7 +12,8 @@
 #   d           the number of coordinates
 #   width       the number of columns of points in the formula: after the coordinates, points have the columns of
 #               at_variables() or the columns of data_columns.R, whose number is `beside`
-#   rank        the number of last columns that are factors of a product to subtract: see residual_model()
+#   rank        the number of columns v of a point, the last ones, whose product v(x)'v(y) is subtracted from the
+#               covariance: see residual_model()
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
                              beside = 0L, width = d + beside + if (is_lmc(covariance)) extra_coordinates else 0L) {
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
@@ -126,7 +127,7 @@ check_leaf_dims <- function(leaf, d, call) {
                  call = call)
   }
   leaf$geometry$check(leaf, dims, call)
-  if (leaf$kernel$by_formula) return()  # a user's formula does not depend on the names of its parameters
+  if (leaf$kernel$by_formula) return()  # in a user's formula, `range` is a name without a meaning
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)

@@ -56,7 +56,7 @@ made_smooth <- function(column, data, call) {
   spec <- with_plate_functions(spec, nrow(data))
   made <- recalled("basis", list(spec, data, column$select), function() {
     made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
-    made$X <- NULL # removes a matrix as long as the data
+    made$X <- NULL # removes the model matrix, which has a row for each observation
     made$S <- Filter(function(S) any(S != 0), made$S)
     made
   }) |> tryCatch(error = function(e) stop_smooth(column$label, e, call))
@@ -79,8 +79,8 @@ unit_penalty_vectors <- function(penalty, numbers) {
   penalty$vectors[, numbers, drop = FALSE] / rep(sqrt(penalty$values[numbers]), each = nrow(penalty$vectors))
 }
 
-# The basis at values of the variables: the `values` of the random functions, and the `trend`. Rows with a missing
-# variable are NA.
+# The basis at values of the variables: `values` has the random functions as its columns, and `trend` has the functions
+# that belong to the trend. Rows with a missing variable are NA.
 smooth_functions <- function(column, values) {
   known <- stats::complete.cases(values)
   basis <- matrix(NA_real_, nrow(values), nrow(column$random))

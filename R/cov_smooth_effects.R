@@ -49,7 +49,7 @@
 #'   degrees of freedom of each smooth, including its columns in the trend. Smooths are available with the same methods
 #'   as [random_effect()].
 #'   With more than 2,000 observations, kernops evaluates the functions of `"tp"` smooths with [keops_kernel()], which
-#'   uses all threads; mgcv uses one. The functions of kernops and mgcv agree to rounding.
+#'   uses all threads; mgcv uses one thread. The functions of kernops and mgcv agree to rounding.
 #' @aliases Predict.matrix.kernops_plate smooth.construct.kernops_plate.smooth.spec
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for smooths without a penalty, for smooths with three or more penalties

@@ -3,8 +3,9 @@
 # and up to 2000 knots in one thread. The functions below are methods of generics of mgcv, so that mgcv applies its own
 # constraints and scales.
 
-# The specification of a smooth. For many observations, it gets a class whose basis the formula engine evaluates. mgcv
-# evaluates smooths in which all functions are penalised, `m = c(2, 0)`.
+# The specification of a smooth. For many observations, the specification gets the class of the methods below, so that
+# the formula engine evaluates the basis. Smooths in which all functions are penalised, `m = c(2, 0)`, keep their class,
+# and mgcv evaluates their basis.
 with_plate_functions <- function(spec, count) {
   fast <- count > few_of_plate && identical(class(spec), "tp.smooth.spec") && !isTRUE(spec$p.order[2] == 0)
   if (fast) structure(spec, class = c("kernops_plate.smooth.spec", class(spec))) else spec

@@ -1,5 +1,5 @@
-# Effects of a time index: autoregressive processes and random walks. They are added to the field and have the same
-# value at all locations.
+# Effects of a time index: autoregressive processes and random walks. The effects are added to the field and have the
+# same value at all locations.
 
 #' Effects of time
 #'

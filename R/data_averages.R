@@ -4,8 +4,8 @@
 #
 # Layout "means": the trend and the offset of an observation are weighted sums over its nodes, and its coordinates are
 # the centre of its nodes.
-#   nodes     the points `u` and columns `z` of the nodes, in the order of the observations; for each node, the number
-#             `of` of its observation and the `weight`
+#   nodes     the points `u` and columns `z` of the nodes, in the order of the observations; for each node, `of`, the
+#             number of its observation, and its `weight`
 #   formulas  the user's formulas
 
 # The argument `averages` of gp(): a formula such as ~ block or weight ~ block.

@@ -15,8 +15,8 @@
 #   observation_sites(layout, u, parts)    the points of observations with coordinates u, with the columns that the
 #                                           formula of a covariance reads
 #   new_sites(layout, u, z, variable)      new points, with the columns that the formula reads
-#   observation_nodes(layout, center, which)  the points of averages around a centre, for the observations `which`, as
-#                                          targets without a trend; NULL if observations are values at points
+#   observation_nodes(layout, center, which)  the nodes of the averages `which`, with coordinates relative to `center`,
+#                                          as targets without a trend; NULL if observations are values at points
 #   mean_columns(layout, n)                the trend of a mean for each variable
 #   keep_observations(layout, rows)        the layout of some of the observations
 #   observation_labels(layout, labels)     names of observations from the names of rows

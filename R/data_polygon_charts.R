@@ -51,7 +51,8 @@ tangent_axes <- function(p) {
   rbind(east, cross_product(p, east))
 }
 
-# The direction of the mean of all edges. If the edges surround the sphere, the direction of the area vector.
+# The direction of the mean of all edges. If the edges surround the sphere, so that this mean is nearly zero, the
+# direction of the vector area replaces it.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))

@@ -1,6 +1,6 @@
-# Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), in the
-# form of a model matrix. Until settled_predictor() constructs this matrix, the column contains the number of the row of
-# the data.
+# Parameters of a family may have linear predictors (gp_predictors.R). The covariates of a predictor are columns of
+# points, in the form of a model matrix. Until settled_predictor() constructs this matrix, the column contains the
+# number of the row of the data.
 
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
 

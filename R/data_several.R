@@ -20,8 +20,8 @@ response_columns <- function(y, response, call) {
   y
 }
 
-# Calls na.action in such a way that a row counts as complete if at least one of its responses is known. Afterwards, the
-# function restores the missing values.
+# Calls na.action in such a way that a row counts as complete if at least one of its responses is known. After the call
+# of na.action, the function restores the missing values.
 act_on_rows <- function(act, frame, ...) {
   y <- frame[[1]]
   if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() reports the error

@@ -14,12 +14,12 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
 }
 
 # Draws one term. Amplitudes are independent between draws, so that the sum has normal margins and, on average over the
-# random frequencies, the exact covariance. Without stationary factors, the covariance is exact, with one feature for
-# each combination of coordinates of the linear factors.
+# random frequencies, the exact covariance. If a term has no stationary factors, its covariance is exact, and the term
+# has one feature for each combination of coordinates of the linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
-    place <- do.call(paste, as.data.frame(u)) # one value for each distinct location
+    place <- do.call(paste, as.data.frame(u)) # white noise has one value at each distinct location
     return(sqrt(term$variance) * normal_numbers(nrow(u), nsim)[match(place, place), , drop = FALSE])
   }
   linear <- lapply(term$linear, function(coordinates) coordinates(u))

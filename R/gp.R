@@ -37,15 +37,15 @@
 #' L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is the part of the field that the inducing points Z
 #' determine (`inducing` of [gp_control()] is the number of inducing points). Vecchia's approximation is applied to the
 #' residual covariance r plus the noise. The inducing points are the first observations of a maximum-minimum distance
-#' ordering in the coordinates that [gp_neighbours()] describes. They are chosen again whenever the neighbours are
-#' computed again. Each evaluation of the likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k inducing
-#' points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters come from the
-#' average information. Predictions condition the low-rank part on all observations, and the residual on the nearest 2 m
-#' observations. The number 2 m is doubled, up to 240, as long as doubling changes predictions at 200 sites by more than
-#' the tolerance (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit equals the
-#' fit of `method = "exact"`. The method computes in float64 on the CPU, even if there is a GPU, and is for one or
-#' several Gaussian responses. `group`, weights, known noise, several observations at a location and priors work as in
-#' the other methods. `"vif"` is not available with a `family`.
+#' ordering in the coordinates that [gp_neighbours()] describes. The inducing points are chosen again whenever the
+#' neighbours are computed again. Each evaluation of the likelihood takes time proportional to n m^3 + n m^2 k + n k^2
+#' for k inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters
+#' come from the average information. Predictions condition the low-rank part on all observations, and the residual on
+#' the nearest 2 m observations. The number 2 m is doubled, up to 240, as long as doubling changes predictions at 200
+#' sites by more than the tolerance (see [gp_control()]). With all observations as neighbours, or as inducing points,
+#' the fit equals the fit of `method = "exact"`. The method computes in float64 on the CPU, even if there is a GPU, and
+#' is for one or several Gaussian responses. `group`, weights, known noise, several observations at a location and
+#' priors work as in the other methods. `"vif"` is not available with a `family`.
 #'
 #' @section Choice of the method:
 #' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations if the following conditions hold: the
@@ -54,14 +54,14 @@
 #' counted as distinct locations; with a family, the limit is a quarter of `exact_limit`. If a condition fails, `"auto"`
 #' uses `"exact"` for up to `exact_limit` observations and `"iterative"` for more. With `"vecchia"`, only the field is
 #' approximated: random effects and smooths are treated exactly. The precision matrix of many coefficients has a sparse
-#' Cholesky factor if observations that are near each other share few levels, such as 10,000 levels of sites. If levels
-#' are scattered over the whole domain, systems with this matrix are solved by conjugate gradients, and its determinant
-#' is estimated by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same random vectors for all
-#' parameters. `summary()` shows the Monte Carlo error of the log-likelihood, and an error above 0.05 gives a warning.
-#' With a `family`, conjugate gradients are used for 1,000 or more scattered levels. In this case the determinant is the
-#' product of the determinants of the field's factor and of the Schur complement of the levels, and the Monte Carlo
-#' error is relative to a reference at the estimates. Each standard error of a prediction then requires a solution by
-#' conjugate gradients.
+#' Cholesky factor if the observations of each neighbourhood belong to few levels, as for 10,000 levels of sites. If the
+#' observations of a level are scattered over the whole domain, systems with this matrix are solved by conjugate
+#' gradients, and its determinant is estimated by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the
+#' same random vectors for all parameters. `summary()` shows the Monte Carlo error of the log-likelihood, and an error
+#' above 0.05 gives a warning. With a `family`, conjugate gradients are used for 1,000 or more scattered levels. In this
+#' case the determinant is the product of the determinants of the field's factor and of the Schur complement of the
+#' levels, and the Monte Carlo error is relative to a reference at the estimates. Each standard error of a prediction
+#' then requires a solution by conjugate gradients.
 #'
 #' For a Gaussian response with four or more coordinates, or with a smooth term, `method = "auto"` compares candidates
 #' at the optimum of a subset. Smooth terms are [matern()] with a smoothness that is estimated or at least 5/2,
@@ -183,8 +183,8 @@
 #' terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`) and sp (`SpatialPixels`,
 #' `SpatialGrid`). The attributes, or the layers of a map, are the variables. The coordinates of maps and sp objects are
 #' also variables, with the names that they have in the object, such as `x` and `y`. Each function with an argument
-#' `newdata` returns an object of the class of `newdata`, with its results as attributes or layers. Cells of a map all
-#' of whose layers are missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see
+#' `newdata` returns an object of the class of `newdata`, with its results as attributes or layers. Cells of a map in
+#' which all layers are missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see
 #' [predict_maps].
 #'
 #' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has the
@@ -302,12 +302,13 @@
 #' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of these values, and from
 #' points on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods.
 #' If there are more than `subset` observations, the optimum of the subset and its competing optima are the starting
-#' values for all observations. If there are at least eight times 4000 observations (on a GPU, eight times up to
-#' 40,000), the iterative method first searches a subset of 4000 (up to 40,000) observations and then a fifth of all
-#' observations. If parameter values are given, the search starts from these values. The search ends with Newton steps
-#' that use the average information (Gilmour et al. 1995). It stops when a step would increase the log-likelihood by
-#' less than a limit. For the exact method the limit is 1e-8, or 1e-5 for more than `subset` observations; for all other
-#' methods it is `gain` of [gp_control()]. `summary()` lists other local optima within two units of log-likelihood.
+#' values for all observations. The iterative method first searches with a subset of 4000 observations (on a GPU, of
+#' 10,000 to 40,000) and then with a fifth of all observations, if there are at least eight times as many observations
+#' as in the subset. If parameter values are given, the search starts from these values. The search ends with Newton
+#' steps that use the average information (Gilmour et al. 1995). The search stops when a step would increase the
+#' log-likelihood by less than a limit. For the exact method the limit is 1e-8, or 1e-5 for more than `subset`
+#' observations; for all other methods the limit is `gain` of [gp_control()]. `summary()` lists other local optima
+#' within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A saved fit does not contain the factor of the covariance matrix of the exact method. This factor is computed again

@@ -85,9 +85,10 @@ prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("prediction
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
-# The kind of neighbours whose number predictions increase: "new", observations and earlier new points in joint
-# predictions; "local", observations for VIF. With few coordinates, values of the field at the observations suffice, and
-# the number is not increased.
+# The setting whose number of neighbours is increased for predictions: "new" for joint predictions, where neighbours are
+# observations and earlier new points; "local" for VIF, where neighbours are observations. The result is NULL for up to
+# three coordinates if predictions are conditioned on values of the field, because the default number of neighbours is
+# then sufficient.
 predicting_count <- function(fit) {
   if (length(fit$vecchia$inducing)) return("local")
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"

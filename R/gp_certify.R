@@ -41,8 +41,8 @@
 #' of the fit for 10,000 observations, and less than the time of the fit for fewer observations. For 30,000
 #' observations, the check takes 13 times as long as the fit (25 s on one core): in each of 10 products, the covariances
 #' of all pairs alone take 1 s, half as long as the fit. On a GPU, the check is faster than the fit up to a larger
-#' number of observations. Fits with up to 500 observations are compared with a dense factorisation. Exact fits have no
-#' differences, and no differences are computed for them.
+#' number of observations. Fits with up to 500 observations are compared with a dense factorisation. For an exact fit,
+#' all differences are 0, and nothing is computed.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
 #' field, for the same parameters of the covariance and the family. This approximation requires dense factors of a

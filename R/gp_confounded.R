@@ -2,8 +2,8 @@
 # coordinate.
 
 # A data frame of pairs of terms; one term of each pair is an effect or a smooth. The column `correlation` is the
-# correlation of the errors of the predictions of both terms at some of the observations. It is near -1 if the data
-# determine the sum of the terms but not the single terms.
+# correlation between the errors of the two predicted terms, computed from some of the observations. This correlation is
+# near -1 if the data determine the sum of the terms but not the single terms.
 confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)

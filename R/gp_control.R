@@ -31,9 +31,9 @@
 #' @param cg_tol,search_tol relative residuals of the linear systems, at the end (`cg_tol`) and during the search
 #'   (`search_tol`) (iterative). For n > 10,000 observations, the last steps of the search use `search_tol` multiplied
 #'   by sqrt(10000 / n), and the systems of random vectors have relative residuals of at most 0.1 / sqrt(n) at the end.
-#'   If a search finds no better step, it continues with a tenth of the tolerance, down to 1e-5 (in float64). The final
-#'   residuals are computed in float64. If `cg_tol` is at least 0.001, they are computed from 10,000 random rows (norms
-#'   accurate to one per cent), otherwise from all rows.
+#'   If a search finds no better step, the search continues with a tenth of `search_tol`, down to 1e-5 (in float64). The
+#'   final residuals are computed in float64. If `cg_tol` is at least 0.001, the final residuals are computed from
+#'   10,000 random rows (norms accurate to one per cent), otherwise from all rows.
 #' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia,
 #'   vif).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
@@ -43,10 +43,11 @@
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60; for more than
 #'   20,000 observations with up to 3 coordinates, 30; with a [family][gp_families], 20; with `responses`, 10; for
 #'   `method = "vif"`, 30. Where `method = "auto"` chooses more neighbours, the default is up to 120, see [gp()]. With
-#'   `"auto"`, the search begins with the default number and doubles it, see the section about the number of neighbours.
-#'   In [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods
-#'   and predictions that take long are distributed over the processes of `future::plan()`, if those processes have more
-#'   cores than this session uses. For likelihoods, each process keeps a part of the observations.
+#'   `"auto"`, the search begins with the default number of neighbours and doubles this number, see the section about
+#'   the number of neighbours. In [predict()][predict.gp], `neighbours` is the number of neighbours of new points. With
+#'   package future.apply, likelihoods and predictions that take long are distributed over the processes of
+#'   `future::plan()`, if those processes have more cores than this session uses. For likelihoods, each process keeps a
+#'   part of the observations.
 #' @param inducing number of inducing points of `method = "vif"`, at most the number of observations.
 #' @param neighbour_tol the largest tolerated change of the log-likelihood for each observation when the number of
 #'   neighbours is doubled. The other tolerances are multiples of `neighbour_tol`, see the section about the number of
@@ -73,9 +74,9 @@
 #'   * of the log-likelihood at the same parameters; if there are more than 10,000 observations, from 10,000 of them;
 #'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
 #'     positive parameter counts as a tenth of the parameter);
-#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. Both
-#'     changes are root mean squares and include the change of the estimates. Half of the sites are between observations
-#'     that are next to each other.
+#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. The
+#'     changes of predictions and of standard errors are root mean squares and include the change of the estimates. Half
+#'     of the sites are between observations that are next to each other.
 #'
 #' An approximation is good if four changes are small enough: the change of the log-likelihood is at most
 #' `neighbour_tol` = 0.001 for each observation (at most 1 for less than 1000 observations), the change of the estimates
@@ -97,10 +98,11 @@
 #' The default is a fixed number because the time of a likelihood grows with the third power of the number of
 #' neighbours. On two cores, the approximation is good for 3000 of the satellite temperatures of Heaton et al. (2019)
 #' with 60 neighbours, and for all 105,569 temperatures with 30 neighbours (3 s). For a smooth field (Matern 5/2, noise
-#' of 1 % of its variance, n = 3000), it is good with 60 neighbours (1 s; with 30 neighbours, the log-likelihood is 15
-#' lower, and predictions are the same to three digits). For the borehole function (8 inputs, n = 3000) it is poor with
-#' 60 neighbours (10 s), and `"auto"` stops at 240 neighbours (53 s). The log-likelihood is then 200 units higher, but
-#' the error of predictions is the same: in this example, automatic doubling takes more time without better predictions.
+#' of 1 % of its variance, n = 3000), the approximation is good with 60 neighbours (1 s; with 30 neighbours, the
+#' log-likelihood is 15 lower, and predictions are the same to three digits). For the borehole function (8 inputs, n
+#' = 3000) the approximation is poor with 60 neighbours (10 s), and `"auto"` stops at 240 neighbours (53 s). The
+#' log-likelihood is then 200 units higher, but the error of predictions is the same: in this example, automatic
+#' doubling takes more time without better predictions.
 #'
 #' @references
 #' Heaton, M. J. et al. (2019) A case study competition among methods for analyzing large spatial data. *Journal of

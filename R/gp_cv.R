@@ -2,7 +2,7 @@
 #'
 #' Predicts each observation from all other observations (leave-one-out), or from the observations outside its fold,
 #' with the covariance parameters of the fit. Leave-one-out predictions are computed in closed form from the inverse of
-#' the covariance matrix. Both with and without folds, the trend is estimated again without the predicted observations.
+#' the covariance matrix. With or without folds, the trend is estimated again without the predicted observations.
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (or for

@@ -30,10 +30,10 @@
 #' `negative_binomial(theta)`, and `gaussian()` is the same as no family. A family may also be given as a function or by
 #' its name. Parameters of a family without a value are estimated together with the parameters of the covariance.
 #'
-#' `weights` are prior weights as in [glm()]: an observation of weight w counts as w observations. Weights multiply the
-#' log-likelihood of counts and the parameter `shape` (the response is then a mean); with `student()` the scale of an
-#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear
-#' predictor, such as `offset(log(area))` of counts.
+#' `weights` are prior weights as in [glm()]: an observation of weight w counts as w observations. For counts, weights
+#' multiply the log-likelihood; for `Gamma()`, weights multiply the parameter `shape`, as for a response that is a mean
+#' of w observations; with `student()` the scale of an observation is divided by the square root of its weight. An
+#' `offset()` in the formula is added to the linear predictor, such as `offset(log(area))` of counts.
 #'
 #' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]
 #' and [smooth_effect()]. For a generalised linear mixed model without a field, the effect is the covariance: `gp(count
@@ -69,13 +69,14 @@
 #' range was on average at the 0.58-quantile of posterior draws instead of the median.
 #'
 #' @section Many observations:
-#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021). `method = "auto"` uses it
-#' for more than a quarter of `exact_limit` observations, as each likelihood of the exact method factorises some ten
-#' matrices. The Laplace approximation is the same, but the process has the density of Vecchia's approximation: the
-#' value at each location is conditioned on the values at its nearest earlier locations in the ordering, 20 by default
-#' (`neighbours` of [gp_control()]). The conditional distributions of the process contain neither its nugget nor the
-#' noise of the observations; therefore, few neighbours are enough. Observations at the same location share one value.
-#' The variances at the locations are multiplied by 1 + 1e-9, so that matrices of smooth covariances can be factorised.
+#' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021). `method = "auto"` uses this
+#' approximation for more than a quarter of `exact_limit` observations, because each likelihood of the exact method
+#' factorises some ten matrices. The Laplace approximation is the same, but the process has the density of Vecchia's
+#' approximation: the value at each location is conditioned on the values at its nearest earlier locations in the
+#' ordering, 20 by default (`neighbours` of [gp_control()]). The conditional distributions of the process contain
+#' neither its nugget nor the noise of the observations; therefore, few neighbours are enough. Observations at the same
+#' location share one value. The variances at the locations are multiplied by 1 + 1e-9, so that matrices of smooth
+#' covariances can be factorised.
 #'
 #' The posterior precision of the process is a sparse matrix. Its Cholesky factor, which begins with the last locations
 #' of the ordering, is computed without fill-in: the factor has no entries where the matrix is zero. This omission does

@@ -53,8 +53,8 @@ with_family_search <- function(problem, call) {
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
   # The search uses the logarithm of a variance, and would take ever more steps if the variance tends to zero. Therefore
-  # values below a hundred thousandth of the variance of the response, or below a tenth of the noise of large counts,
-  # are treated as zero.
+  # each variance has a lower bound, which counts as zero: a hundred thousandth of the variance of the working response
+  # or, if smaller, as for large counts, a tenth of the noise variance of the working response.
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
@@ -121,9 +121,10 @@ stop_no_mode <- function(call) {
 
 # The fit, with the elements that finish_fit() returns and further elements: `dispersion`, the parameters of the family
 # as reported, and `phi`, the parameters of the density, with values for each observation if there are predictors.
-# Predictions treat the fit as a fit of Gaussian observations with the response h + slope / M and noise 1 / M, where M
-# are the positive_weights(); the predicted mean is then the mean of the approximation. `less` corrects variances for
-# the difference between the weights M and the true weights, see lik_laplace_dense.R.
+# Predictions treat the fit as a fit of Gaussian observations with the response h + slope / M and noise 1 / M, where h
+# is the mode of the process, `slope` is the derivative of the log density at h, and M are the positive_weights(); the
+# predicted mean is then the mean of the approximation. `less` corrects variances for the difference between the weights
+# M and the true weights, see lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

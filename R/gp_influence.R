@@ -73,7 +73,8 @@ cooks.distance.gp <- function(model, ...) {
   as_residuals(model, if (count) change / count else rep(NA_real_, length(change)))
 }
 
-# The diagonal `precision` of P, the `product` P y, the matrix z = K^-1 X R^-1, and the leverages.
+# With P as in the help page: `precision`, the diagonal of P; `product`, P y; `z` = K^-1 X R^-1 with R' R = X' K^-1 X;
+# and `leverage`.
 influence_parts <- function(model) {
   model$how$backend <- usable_backend(model$how$backend)
   inverse <- conditioning_for(model)$inverse()

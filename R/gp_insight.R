@@ -55,8 +55,8 @@ get_deviance.gp <- function(x, ...) {
   sum(x$parts$weights * stats::residuals(without_omitted(x))^2)
 }
 
-# The residual standard deviation. For families without such a parameter, the standard deviation of deviance residuals,
-# as for glm().
+# The residual standard deviation sigma(). For families without a parameter sigma, the result is the standard deviation
+# of deviance residuals, as for glm().
 #' @exportS3Method insight::get_sigma
 get_sigma.gp_family_fit <- function(x, ...) {
   sigma <- stats::sigma(x)

@@ -29,7 +29,7 @@
 #'   fitted field, which includes the trend; with `type = "pearson"`, residuals are divided by the standard deviation of
 #'   the noise, and are `NA` if there is no noise. `summary()` names pairs of terms that the data can hardly
 #'   distinguish, such as a smooth of a coordinate and a field along the same coordinate. The data determine the sum of
-#'   the two terms, but the errors of the two terms have a correlation below -0.9.
+#'   the two terms of such a pair, but the errors of the two terms have a correlation below -0.9.
 #'
 #'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
@@ -122,7 +122,7 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats vcov weights
 #' @export
 nobs.gp <- function(object, ...) {
-  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # passed by step() and drop1()
+  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # step() and drop1() pass this argument
   object$data[["n"]] %||% length(object$data$location %||% object$data$y)
 }
 
@@ -245,7 +245,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   covariance <- if (type != "trend") diag(vcov.gp(object, "covariance"))
   rows <- match(names(covariance), object$model$parameters$name)
   values <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[rows])
-  # a coefficient of the trend is not a covariance parameter, even if a covariance parameter has the same name
+  # the rows of trend coefficients are NA, even if a covariance parameter has the name of a coefficient
   parameters <- object$model$parameters[c(rep(NA, length(trend)), rows), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1

@@ -8,9 +8,9 @@
 #'   `kernops_great_circle` reports this.
 #' @param m the number of neighbours of a point, at least 1. Point i in the ordering has `min(m, i - 1)` neighbours.
 #' @param ordering
-#'   * `"maxmin"`: each point is the one farthest from all previous points (Guinness 2018), beginning with the point
-#'     that is nearest to the mean. The maximum is exact; if distances are equal, the point in the earlier row comes
-#'     first. Duplicated points come last.
+#'   * `"maxmin"`: each point is the point that is farthest from all previous points (Guinness 2018), beginning with the
+#'     point that is nearest to the mean. The maximum is exact; if distances are equal, the point in the earlier row
+#'     comes first. Duplicated points come last.
 #'   * `"random"`: a random permutation.
 #'   * `"coordinate"`: by the first coordinate, then by the second, and so on.
 #'   * `"given"`: the order of the rows.

@@ -93,8 +93,9 @@ median_values <- function(column, n) {
   matrix(rep(middle, each = n), n, dimnames = list(NULL, column$names))
 }
 
-# A table of the combinations of the levels of the factors of a smooth: the `label`, the numbers of the levels of
-# factors in the basis, and `.level`, the number of the level for a random smooth. NULL if the smooth has no factors.
+# A table of the combinations of the levels of the factors of a smooth: the `label`; for each factor in the basis, a
+# column with the number of its level; and, for a random smooth, the number `.level` of its level. NULL if the smooth
+# has no factors.
 levels_of_smooth <- function(object, leaf, column, hidden) {
   known <- column$factors[setdiff(names(column$factors), hidden)]
   if (!is.null(leaf$level)) known <- c(known, list(.level = settled_column(leaf, object)$levels))

@@ -46,8 +46,8 @@ empirical_variograms <- function(u, values) {
   do.call(rbind, unlist(tables, recursive = FALSE))
 }
 
-# The cross-variogram is half the mean product of the differences of two variables. It is the mean cross-covariance at
-# distance 0, minus the mean cross-covariance at the given distance, plus the nugget.
+# The cross-variogram is half the mean product of the differences of two variables. This value equals the mean
+# cross-covariance at distance 0, minus the mean cross-covariance at the given distance, plus the nugget.
 model_variograms <- function(x, k, place, max_dist) {
   names <- response_names(x)
   p <- length(names)

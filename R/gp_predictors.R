@@ -20,7 +20,7 @@ with_predictors <- function(family, predictors, zi, dispersion, call) {
   family
 }
 
-# For the arguments `zi` and `dispersion` of gp(), the parameters of families that these arguments may describe.
+# For each of the arguments `zi` and `dispersion` of gp(), the parameters of families that the argument may describe.
 familiar_parameters <- list(
   zi = c("zi", "zero"),
   dispersion = c("dispersion", "theta", "alpha", "delta", "shape", "sigma", "precision", "scale")
@@ -54,8 +54,8 @@ without_free_nugget <- function(covariance, family) {
   without_terms(covariance, is_free_nugget) %||% none
 }
 
-# The family of a fit. Its predictors get the positions of their covariates among the columns of the points u, and a
-# basis. If the coefficients of a predictor are known, the basis consists of the covariates.
+# The family of a fit, in which each predictor has the positions of its covariates among the columns of the points u,
+# and a basis. If the coefficients of a predictor are known, the basis consists of the covariates.
 settled_predictors <- function(family, parts, u, d, call) {
   if (is.null(family$predictors)) return(family)
   places <- column_places(parts$columns)

@@ -25,8 +25,8 @@
 #' @details With the mean m(x) and the standard deviation s(x) of the field at x, and the standard normal density
 #'   \eqn{\phi} and distribution function \eqn{\Phi}, the criteria are:
 #'   * `"ei"`, the expected improvement \eqn{s (\phi(z) + z \Phi(z))} with z = (best - m) / s (Jones, Schonlau and Welch
-#'     1998), and `"log_ei"`, its logarithm (Ament et al. 2023). Both criteria have the same maximum. The search always
-#'     maximises the logarithm, whose value and gradient are exact even where the improvement underflows to zero;
+#'     1998), and `"log_ei"`, its logarithm (Ament et al. 2023). The two criteria have the same maximum. The search
+#'     always maximises the logarithm, whose value and gradient are exact even where the improvement underflows to zero;
 #'   * `"ucb"`, the confidence bound -(m - `sds` s) (Srinivas et al. 2012);
 #'   * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x. The
 #'     decrease is the mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the

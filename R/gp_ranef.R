@@ -68,7 +68,7 @@ fixef.gp <- function(object, ...) {
   coef(object)
 }
 
-# A list of the leaf of an effect; if the effect is a structure of lmc(), a list of one leaf for each variable.
+# A list with the leaf of an effect or, if the effect is a structure of lmc(), with one leaf for each variable.
 effect_of_each <- function(leaf, object) {
   if (is.null(leaf$structure)) return(list(leaf))
   names <- response_names(object)

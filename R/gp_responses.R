@@ -37,8 +37,8 @@
 #'   conditioning sets. For each response, up to three local maxima among these values are the starting values of
 #'   quasi-Newton steps. The steps end when a step would increase the log-likelihood by less than 1e-6. The
 #'   log-likelihood equals the log-likelihood of a fit of one response with the same neighbours. Neighbours are nearest
-#'   in the given coordinates, which are scaled by typical ranges if there are several ranges. Unlike the neighbours of
-#'   a single fit, they do not depend on the estimated ranges.
+#'   in the given coordinates, which are scaled by typical ranges if there are several ranges. These neighbours do not
+#'   depend on the estimated ranges, unlike the neighbours of a fit of one response.
 #'
 #'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
 #'   nugget and variances; each response has a separate scale. The common parameters maximise the sum of the

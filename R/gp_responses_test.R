@@ -2,7 +2,8 @@
 #
 # Without a field the range is undefined. Therefore the statistic is the maximum over many ranges, and its distribution
 # is not half a chi-squared distribution, which holds for a known range. The distribution depends only on the points,
-# not on the trend or the variance of the response. It is simulated by statistics of noise at the same points.
+# not on the trend or the variance of the response. Therefore the distribution is simulated by statistics of noise at
+# the same points.
 
 # Test statistics of simulated responses, which are normal noise at all points.
 null_statistics <- function(task, control) {

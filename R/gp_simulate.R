@@ -2,9 +2,9 @@
 #'
 #' Simulates new responses of the observations, or the field at given points: conditional on the data, or
 #' unconditionally from the model. Conditional draws have the mean and the covariance of kriging, including the
-#' uncertainty of the trend. They are computed by Matheron's rule: kriging the differences from the data corrects an
-#' unconditional draw at the observations and the new points. Fits by `method = "vecchia"` draw from the joint
-#' distribution of the new points that [predict()][predict.gp] describes.
+#' uncertainty of the trend. Matheron's rule computes these draws: an unconditional draw at the observations and the new
+#' points is corrected at the new points by kriging of its differences from the data. Fits by `method = "vecchia"` draw
+#' from the joint distribution of the new points that [predict()][predict.gp] describes.
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.

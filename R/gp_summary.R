@@ -44,7 +44,7 @@ summary.gp <- function(object, cost = FALSE, ...) {
   se <- sqrt(diag(vcov(object)))
   errors <- covariance_errors(object)
   off <- some_residuals(object)
-  # with several variables, a row for each variable
+  # for several variables, `quantiles` has a row for each variable
   quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
@@ -159,8 +159,8 @@ likelihood_words <- function(fit) {
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
-# The text in summary() about the weights of the Laplace approximation. If expected values replaced the observed second
-# derivatives as weights, the terms of the density contain the element `curvature`, minus the second derivatives.
+# The text in summary() about the weights of the Laplace approximation. The weights are expected values if the terms of
+# the density have an element `curvature`, which contains minus the observed second derivatives.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)
   "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"

@@ -1,4 +1,4 @@
-# Terms of pairs that are entries of a table. They are a kind of data of pair variables (keops_pairs.R).
+# Terms of pairs that are entries of a table: data for pair variables, which have a value for each pair (keops_pairs.R).
 
 #' Terms of pairs from a table
 #'

@@ -61,7 +61,8 @@ chosen_pairs <- function(terms, eta, probs, width) {
   list(i = chosen[, 1], j = chosen[, 2], eta = by_entry)
 }
 
-# The derivatives at pairs, summed for each point. If the variable has values of pairs, they are summed for each pair.
+# The derivatives at pairs, summed for each point. For a variable with values of pairs, the derivatives are summed for
+# each pair.
 gathered_gradient <- function(blocks, value, category, result_axis) {
   slopes <- lapply(blocks, `[[`, "slopes")
   if (category == "Pm") return(Reduce(`+`, slopes))

@@ -44,7 +44,8 @@ rounding_error <- function(from, input, points_are_columns, most = 64, most_pair
 
 error_of_rounding <- function(rounded, exact, from, points_are_columns, points) {
   positions <- is.integer(exact)
-  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) { # the values precede the positions
+  # a result of Min_ArgMin and similar reductions has values, followed by positions
+  if (grepl("^[^ ]*_Arg", utils::tail(from$about$stages, 1))) {
     values <- seq_len(from$about$size / 2)
     part <- function(x) if (points_are_columns) x[values, ] else x[, values]
     rounded <- part(rounded)

@@ -8,7 +8,7 @@ infix <- c("+", "-", "*", "/", "|")
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
-  made@points$vector <- NULL # a condition selects points and has no vector of points
+  made@points$vector <- NULL # check_vectors() does not check tensors without this element
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)

@@ -65,7 +65,7 @@ all_alike <- function(lists) {
   TRUE
 }
 
-# Joins two named lists or vectors; for a name in both, the element of the first is used.
+# Joins two named lists or vectors; a name in both of them keeps its element in `x`.
 joined <- function(x, y) c(x, y[!names(y) %in% names(x)])
 
 replace_words <- function(text, pattern, by) {

@@ -65,9 +65,9 @@ factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRea
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
 # Stops if the single entry of a vector would be recycled for all entries of other points, because the vector may be a
-# row that lost its dimensions. A vector is accepted if two conditions hold. Its length differs from the number of
-# entries of the other points. And it has a number for each of these points, or is an operand that `factors` lists for
-# the operation.
+# row that lost its dimensions. A vector is accepted if two conditions hold. First, the length of the vector differs
+# from the number of entries of the other points. Second, the vector has a number for each of these points, or is an
+# operand that `factors` lists for the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

@@ -221,7 +221,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# The result of a function of R of all values of the matrix. It is computed from the reductions of the rows.
+# The result of a function of R, such as sum(), for all values of the matrix, computed from the results for the rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {

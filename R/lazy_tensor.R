@@ -32,10 +32,10 @@
 #'   variable. Each call of `Pm()`, and each call without data, creates a new variable.
 #'
 #' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row of
-#'   the result is `A %*% x`. The same holds for `vecmatmult()`, `tensordot()`, `kron()` and `weightedsqnorm()`, and
-#'   after elementwise arithmetic. It is an error if the operation reads a matrix of another shape, or no matrix. If
-#'   entries of a point or of a result represent a matrix, they are in row-major order: the entries of an array `a` are
-#'   `as.vector(aperm(a))`.
+#'   the result is `A %*% x`. A parameter can also be a matrix in `vecmatmult()`, `tensordot()`, `kron()` and
+#'   `weightedsqnorm()`, and after elementwise arithmetic. An error is raised if the operation reads a matrix of another
+#'   shape, or no matrix. If entries of a point or of a result represent a matrix, they are in row-major order: the
+#'   entries of an array `a` are `as.vector(aperm(a))`.
 #'
 #' @section Batches: An array n x D x B represents B matrices of points, one for each of B batches. `Vi(x)`, `Vj(y)` and
 #'   `Pm(p)` accept arrays; points that all batches share have one batch or no batch dimension. The matrix then has a

@@ -73,7 +73,7 @@ singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
 
 is_singular <- function(state) identical(state$value, Inf)
 
-# The likelihood of a fit. If there are priors, it is multiplied by the prior density of the parameters.
+# The likelihood of a fit or, if there are priors, the likelihood multiplied by the prior density of the parameters.
 likelihood_for <- function(data, model, how) {
   likelihood <- if (is.null(data$family)) {
     switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),

@@ -33,11 +33,11 @@ dense_bounds <- function(system, problem) {
 # The maximum number of steps of the solver. After this number, the bounds follow from the current solution.
 most_steps <- 200
 
-# One run of conjugate gradients solves for B and the probes (random vectors). If the solutions for B or for the probes
-# are not precise, they are computed again with smaller residuals. The second run continues from the solution for B, but
-# starts from zero for the probes, since the quadrature needs all steps. With the residual E = B - S X of the solution
-# X, the lower bound is B' X + X' E. The lower bound is smaller than B' S^-1 B by E' S^-1 E <= E' P^-1 E / a, where a is
-# a lower bound of the eigenvalues of P^-1/2 S P^-1/2.
+# One run of conjugate gradients solves the systems with B and with the probes, which are random vectors. If the
+# solutions for B or for the probes are not precise, they are computed again with smaller residuals. The second run
+# continues from the solution for B, but starts from zero for the probes, since the quadrature needs all steps. With the
+# residual E = B - S X of the solution X, the lower bound is B' X + X' E. The lower bound is smaller than B' S^-1 B by
+# E' S^-1 E <= E' P^-1 E / a, where a is a lower bound of the eigenvalues of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -103,8 +103,8 @@ is_precise <- function(bounds, problem) {
   gap[[1]] <= 0.1 && all(gap[-1] <= 0.01 * variance)
 }
 
-# A preconditioner of low rank if its remainder is negligible. Otherwise Vecchia's preconditioner with more neighbours
-# than the fit has, so that intervals are short even if the fit is poor.
+# Returns a preconditioner of low rank if its remainder is negligible, otherwise Vecchia's preconditioner with more
+# neighbours than the fit has, so that intervals are short even if the fit is poor.
 certifying_preconditioner <- function(system, object) {
   if (min(system$lambda) > 0 && best_preconditioner(system, small = 0.01) == "pivoted_cholesky") {
     return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))
@@ -123,7 +123,7 @@ stop_not_certified <- function() {
 # The symmetric matrix of quadratic forms of (r, k) after a fit of the trend by generalised least squares, computed from
 # the matrix `forms` of quadratic forms of (Q, r, k). `x` is the trend at the sites in the basis Q. The result contains
 # the residual sum of squares of r, the predictions at the sites, and the parts of the variances at the sites that the
-# data explain. The result increases with `forms`, because it is the minimum of expressions that are linear in `forms`.
+# data explain. Bounds of `forms` bound the result: its forms are minima of expressions linear in `forms`.
 after_trend <- function(forms, x) {
   if (!ncol(x)) return(forms)
   trend <- seq_len(ncol(x))

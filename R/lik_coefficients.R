@@ -1,9 +1,9 @@
 # The coefficients b ~ N(0, I) of effects in Vecchia's approximation, computed from their precision S = I + L' B' V^-1 B
 # L.
 #
-# solve_effects() computes the list below; the likelihood and predictions use only this list and no other part of S. It
-# starts from the inner products of the columns [y X B L] with respect to V^-1. The first `known` columns belong to the
-# response and the trend.
+# solve_effects() computes the list below; the likelihood and predictions use only this list and no other part of S. The
+# computation starts from the inner products of the columns [y X B L] with respect to V^-1. The first `known` columns
+# belong to the response and the trend.
 #
 #   logdet          log det S
 #   along           S^-1 L' B' V^-1 [y X]
@@ -32,8 +32,8 @@ sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns C of `entries`, in the cheapest form. A dense factor of up to
 # `dense_coefficients` coefficients takes milliseconds. An operation of a sparse factor takes about `sparse_cost` times
-# as long as an operation of a dense factor. In measurements, a sparse factor with `most_operations` operations took
-# some seconds, as long as conjugate gradients.
+# as long as an operation of a dense factor. In measurements, computing a sparse factor with `most_operations`
+# operations took some seconds, as long as solving the same system by conjugate gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))

@@ -70,7 +70,8 @@ warn_of_monte_carlo <- function(logdet_error) {
 }
 
 # The `basis` Q and the random signs z, `signs`, stored in an environment with the `seed` and the number `count` of
-# signs. The number is increased, up to `max_count`, until the error of the log-likelihood is at most `wanted`.
+# signs. The number of signs is increased, up to `max_count`, until the standard error of the log-likelihood is at most
+# `wanted`.
 coefficient_probes <- function(gram, kept, wanted = 0.04, max_count = 96) {
   if (!is.null(kept$basis)) return(kept)
   with_seed(kept$seed, {
@@ -96,8 +97,8 @@ projected_signs <- function(n, count, basis) {
 }
 
 # The derivatives of the estimate of log det S + sum(by_known * gram). The derivatives with respect to A are M = W - X,
-# where W is computed from the directions of the quadratic forms. The derivatives with respect to S are D^-1/2 M D^-1/2,
-# and on the diagonal the additional term (1 - diag(M A)) / D, because D is the diagonal of S. The result contains the
+# where W is computed from the directions of the quadratic forms. The derivatives with respect to S are D^-1/2 M D^-1/2
+# plus a diagonal matrix with the entries (1 - diag(M A)) / D, because D is the diagonal of S. The result contains the
 # arguments of low_rank_adjoint(), `less` for X, and the arguments of gap_of_blocks().
 adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   root <- sqrt(gram$diagonal)

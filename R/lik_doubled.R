@@ -35,8 +35,8 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# A list of the numbers, among n points, of the points `rows` and of their neighbours; and of the neighbours as
-# positions in this list of numbers.
+# A list of `rows`, the indices of the neighbours, then of the points `rows`, among n points; and of `neighbours`, in
+# which positions in the new `rows` replace the indices of neighbours.
 renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]

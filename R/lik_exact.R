@@ -8,7 +8,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   derivatives_of <- derivative_products(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # rounding must not end a search: at the rescaled parameters the matrix might have no Cholesky factor
+    # a search must not end at a nearly singular matrix: at the rescaled parameters, this matrix might have no Cholesky
+    # factor because of rounding
     if (bad == 0 && search) {
       bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
@@ -157,7 +158,8 @@ explained_by_blocks <- function(object, factor, weights) {
 
 # The row of the smallest pivot if the correlation matrix is singular up to rounding, otherwise 0. The criterion is the
 # smallest eigenvalue, because pivots estimate it poorly if points are ordered along a line. Three steps of inverse
-# iteration, alternately by L^-T and L^-1, approximate the eigenvalue; they start from the row of the smallest pivot.
+# iteration, alternately by L^-T and L^-1, approximate the eigenvalue; the first step starts from the row of the
+# smallest pivot.
 nearly_singular <- function(factor, variance) {
   least <- which.min(factor$diagonal()^2 / variance)
   n <- length(variance)

@@ -50,8 +50,8 @@ binomial_row <- local({
   )
 })
 
-# The limits of theta. At the upper limit the overdispersion mu / theta is a millionth: counts have a Poisson
-# distribution.
+# The limits of theta. At the upper limit the overdispersion mu / theta is a millionth, so that counts practically have
+# a Poisson distribution.
 size_limits <- function(y, spread) c(1, 1e-4, 1e6 * max(1, mean(y)))
 
 negative_binomial_row <- family_row(

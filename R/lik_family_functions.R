@@ -26,9 +26,9 @@ predictor_of_mean <- function(mu, mean, phi, link = NULL) {
   ifelse(low > 749, Inf, ifelse(high < -749, -Inf, high))
 }
 
-# Distribution functions of counts, or of numbers of successes. They are sums of the probabilities of 0, 1, ...,
-# computed for some observations at a time. The result is 0 more than 10 standard deviations below the mean, and 1 more
-# than 40 standard deviations above the mean.
+# Distribution functions of counts, or of numbers of successes. The values of these functions are sums of the
+# probabilities of 0, 1, ..., computed for some observations at a time. The result is 0 more than 10 standard deviations
+# below the mean, and 1 more than 40 standard deviations above the mean.
 summed_cdf <- function(density) {
   force(density)
   function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)

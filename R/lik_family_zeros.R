@@ -1,5 +1,6 @@
-# Families with additional zeros. They have an additional parameter: `zi`, the probability of a zero in addition to the
-# zeros of a count distribution, or `zero`, the probability of a zero in addition to a distribution of positive numbers.
+# Families with additional zeros. These families have an additional parameter: `zi`, the probability of a zero in
+# addition to the zeros of a count distribution, or `zero`, the probability of a zero in addition to a distribution of
+# positive numbers.
 
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 

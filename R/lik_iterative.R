@@ -2,7 +2,7 @@
 # random probes at once.
 #
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, and stochastic Lanczos quadrature
-# computes the log-determinant from these solves (solve_lanczos.R); With search = TRUE, evaluate() returns a state
+# computes the log-determinant from these solves (solve_lanczos.R). With search = TRUE, evaluate() returns a state
 # without a value, see search_state(). The probes are drawn once and used at all values of theta, so that the objective
 # of a search is smooth.
 iterative_likelihood <- function(data, model, how) {
@@ -11,7 +11,7 @@ iterative_likelihood <- function(data, model, how) {
   parts <- operators(how)
   probes <- search_probes(how$control, length(data$y), once(function() deflation_basis(trend$q, data$u)))
   precondition <- preconditioner_maker(how$control, data, model)
-  latest <- NULL  # kept, because the fit requests the state that a search computed last
+  latest <- NULL  # the latest state, which a fit requests again after the search
   equations_at <- function(theta) {
     system <- iterative_system(parts$product, data, model, theta, parts$points)
     list(system = system, precond = precondition(system, theta))

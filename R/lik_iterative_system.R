@@ -42,7 +42,7 @@ preconditioner_maker <- function(control, data, model) {
   }
 }
 
-# The default rank. The number of iterations grows as the square root of n over the rank, and computing the
+# The default rank. The number of iterations grows in proportion to the square root of n / rank, and computing the
 # preconditioner takes as long as some iterations. Without probes and with a loose tolerance, a large rank would save
 # less time than computing the preconditioner takes, so the default is smaller.
 default_rank <- function(system, control) {

@@ -82,7 +82,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
   c(state, list(converged = converged, steps = iteration))
 }
 
-# The relative rounding error of log densities: a log density is a difference of terms, for counts for instance, and
+# The relative rounding error of log densities: a log density, for example of a count, is a difference of terms, and
 # rounding errors are relative to these terms.
 value_rounding <- function(terms) {
   .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))

@@ -26,7 +26,7 @@ vecchia_laplace <- function(data, model, how) {
     },
     m = neighbour_count(how$control, field$d, most, default = 20), max_count = most
   )
-  fewer <- NULL # the sets with the latest limited number of neighbours
+  fewer <- NULL # the latest sets that use() has limited to fewer neighbours
   rough <- list(wide = wide_sets(probes = 4, enough = Inf), kept = level_probes(how$control$seed, 4, Inf))
   limited <- function(sets) {
     if (tracker$limit() >= tracker$count()) fewer <<- NULL else

@@ -1,6 +1,6 @@
 # Random effects and smooths in addition to the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0,
-# I) and the field f have one joint posterior precision. In its rows, the coefficients come before the places, which are
-# the distinct locations of the observations.
+# I) and the field f have one joint posterior precision. The rows of this precision are the coefficients, followed by
+# the places, which are the distinct locations of the observations.
 
 # The model of the field, the `rows` of its parameters in theta, and the effects at the points u of observations. If
 # there are no effects, `field` is `model`.

@@ -42,7 +42,7 @@ wide_pattern <- function(sets) {
 
 # Widens the sets if the number of neighbours is below its maximum, and returns TRUE if the sets were widened. Ten more
 # neighbours divide the standard error `std_error` by about five (bench/HISTORY.md). A pattern takes some gigabytes if
-# the neighbours of all points are `most_wide` in total.
+# the sets have `most_wide` neighbours in total.
 widen <- function(sets, std_error = NULL) {
   if (!can_widen(sets)) return(FALSE)
   wide <- sets$wide

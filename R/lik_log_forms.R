@@ -7,8 +7,8 @@
 # The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: by its eigenvectors, the change is the sum of
 # sign * w' dA w over a few columns w, the `directions`, each with a sign.
 #
-# The products of later steps may be less accurate: the error of product(x, loose) may be `loose` times as large as the
-# error of the first product (Simoncini and Szyld 2003).
+# The method calls product(x, loose), where the error of the result may be `loose` times the error of the first product:
+# products of later steps may be less accurate (Simoncini and Szyld 2003).
 
 # The logarithm, as a list of its `value` f(t) and its divided `difference` f[s, t].
 matrix_logarithm <- list(

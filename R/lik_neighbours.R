@@ -7,7 +7,7 @@
 #   twice()        twice the number of neighbours, at most `max_count`
 #   recounted(m)   the sets with m neighbours
 # The arguments are functions: group(theta, m) creates sets, recount(sets, m) changes the number of neighbours, and
-# moved(sets, theta) returns TRUE if the nearest neighbours at theta are other points than those in `sets`.
+# moved(sets, theta) returns TRUE if the points in `sets` are no longer the nearest neighbours at theta.
 neighbour_tracker <- function(group, recount, moved, m, max_count) {
   group <- timed_function("neighbours", group)
   recount <- timed_function("neighbours", recount)
@@ -38,7 +38,7 @@ likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbou
   do.call(new_likelihood, c(list(evaluate), choice, list(...), verbs))
 }
 
-# TRUE if the nearest neighbours at theta may be other points than those in `sets`, because the ratios of distances have
+# TRUE if the points in `sets` may no longer be the nearest neighbours at theta, because ratios of distances have
 # changed by more than a tenth.
 neighbours_moved <- function(sets, data, model, theta) {
   if (nrow(sets$near) < 2) return(FALSE)

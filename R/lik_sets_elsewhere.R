@@ -1,8 +1,8 @@
 # Sums over conditioning sets, and predictions, that worker processes of future::plan() compute. Each worker keeps a
 # part of the sets, so that an evaluation of the likelihood sends only the parameters.
 
-# The result of set_totals() for all parts, added in their order; the number of processes changes the result only by
-# rounding errors.
+# The sum of the results of set_totals() for the parts, in the order of the parts; the number of processes changes this
+# sum only by rounding errors.
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
   ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))

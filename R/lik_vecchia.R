@@ -148,8 +148,8 @@ trace_derivative <- function(sums, results, reml) {
   sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(results$inverse * slope[-1, -1]))
 }
 
-# The expected information. For REML, the expected information ignores the trend of p columns; the relative error is p /
-# n.
+# The expected information. For REML, the expected information ignores the trend; the relative error of the information
+# is p / n for a trend of p columns.
 vecchia_information <- function(sums, results, reml, profiled) {
   if (!profiled) return(sums$information)
   sums$information - tcrossprod(trace_derivative(sums, results, reml)) / results$degrees

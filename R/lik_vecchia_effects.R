@@ -68,7 +68,8 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # the residual is the columns times these
+  # the residual is the product of the columns and these weights
+  weights <- c(results$contrast, -low_rank_mean(coefficients, results))
   results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
@@ -100,8 +101,8 @@ entries_beside_trend <- function(problem, sets, theta) {
                  rbind(t(sets$values), entries$values), known + entries$size)
 }
 
-# Estimates from a sample of the points by how much the results change with more neighbours, while the coefficients of
-# the trend and of the effects are kept.
+# Estimates how much the results change with more neighbours, from a sample of the points and for fixed coefficients of
+# the trend and of the effects.
 change_beside_effects <- function(problem, sets, theta, state, counts) {
   field <- problem$field
   data <- replace(sets, "values", list(state$residual))

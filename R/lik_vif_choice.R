@@ -31,7 +31,7 @@ with_settings <- function(how, settings) {
   replace(how, names(settings), settings)
 }
 
-# TRUE for fields in which many neighbours are necessary before the other observations have little influence.
+# TRUE for fields in which other observations may still have influence, given the values of a few neighbours.
 may_need_inducing_points <- function(model) {
   if (!has_field(model)) return(FALSE)
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
@@ -39,7 +39,7 @@ may_need_inducing_points <- function(model) {
 
 # Candidate settings in the order of the time that a likelihood takes: Vecchia's approximation with the default number
 # of neighbours and with more neighbours, up to `max_count`, and VIF with up to `largest` entries of the factors. If the
-# user chose the number of neighbours, all candidates have this number.
+# user chose the number of neighbours, all candidates have the chosen number.
 neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
@@ -50,8 +50,8 @@ neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2
   c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (able) list(vif))
 }
 
-# The first of the candidates whose loss is at most `tol`. If no candidate has such a loss, a slower candidate replaces
-# a faster candidate only if the slower one halves the loss.
+# The first of the candidates whose loss is at most `tol`. If every candidate has a larger loss, a slower candidate
+# replaces a faster candidate only if it halves the loss.
 least_loss <- function(candidates, loss, tol) {
   chosen <- candidates[[1]]
   least <- loss(chosen)

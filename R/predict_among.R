@@ -1,6 +1,6 @@
-# Windows of a map in joint predictions. A window is a group of rows of the map that is predicted at a time. The order
-# of the cells, and the cells on which each window depends, are determined for the whole map. Memory holds the
-# coordinates and the search tree of all cells, but not their predictions.
+# Windows of a map in joint predictions. A window is a group of rows of the map; predictions are computed for one window
+# at a time. The order of the cells, and the cells on which each window depends, are determined for the whole map.
+# Memory holds the coordinates and the search tree of all cells, but not their predictions.
 
 # TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.
 is_joint_map <- function(object, cells) {

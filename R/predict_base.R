@@ -1,5 +1,5 @@
 # The base points of a fit by neighbours are the points on which new points are conditioned: observations, or values of
-# the field at the observations (predict_field.R). They are described by a list:
+# the field at the observations (predict_field.R). A list describes the base points:
 #
 #   fit                 a fit whose observations are the base points, with the covariances of the base points
 #   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
@@ -7,7 +7,7 @@
 #   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
 #   known               the indices of the base points whose value is the field itself, without noise
 #   process, trend()    the mean of the process at the base points given the data; trend() has a column for each column
-#                       of the trend, the mean if this column replaces the data
+#                       of the trend: the mean that results if this column replaces the data
 #   cover()             the indices of a few base points that cover the region of all base points, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
 #   beside              the number of earlier new points in the conditioning set in addition to joint(), see
@@ -31,8 +31,8 @@
 #   entries(u)          the sums of coefficients at points u; without effects, NULL
 
 # The base points for two kinds of conditioning: on the nearest base points, and joint with other new points. If near
-# values of the field are known, distant points add little information; if near observations are noisy, distant points
-# add more. Joint predictions therefore use values of the field, if their number is not too large.
+# values of the field are known, distant points add little information; if only noisy observations are near, distant
+# points add more information. Joint predictions therefore use values of the field, if their number is not too large.
 nearest_base <- function(object) UseMethod("nearest_base")
 joint_base <- function(object) UseMethod("joint_base")
 

@@ -1,7 +1,7 @@
-# Draws of the errors of the coefficients of effects and of the field at its places, the distinct locations, given the
-# observations. In each draw, the coefficients come before the field. The errors have the distribution N(0, (P + A' D
-# A)^-1): P is the precision of coefficients and field, A maps coefficients and field to the observations, and D has the
-# weights of the observations without the nugget (latent_system()).
+# Draws of errors given the observations: the errors of the coefficients of effects, and of the values of the field at
+# its places, which are the distinct locations. In each draw, the coefficients come before the field. The errors have
+# the distribution N(0, (P + A' D A)^-1): P is the precision of coefficients and field, A maps coefficients and field to
+# the observations, and D has the weights of the observations without the nugget (latent_system()).
 #
 # For positive D, a draw is the product of (P + A' D A)^-1 and the sum of independent draws from N(0, P) and N(0, A' D
 # A). If some weights are negative, `system` also has positive weights that are close to them. A draw for the positive

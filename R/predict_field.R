@@ -94,8 +94,8 @@ gaussian_system <- function(object) {
 }
 
 # The weights of the observations, given the values of the field. The variance of the field is multiplied by
-# `latent_diagonal`. Therefore the variance of the mean noise at each location is reduced by the same amount, so that
-# the covariance of the observations is exact.
+# `latent_diagonal`. Therefore the variance of the mean of the noise at each location is reduced by the amount that this
+# factor adds, so that the covariance of the observations is exact.
 weight_beside_field <- function(object, system) {
   weight <- 1 / noise_variance(object$data, object$model, object$theta)
   variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u))

@@ -146,10 +146,10 @@
 #' @section Joint predictions: With `method = "vecchia"`, the new points follow the observations in a maximum-minimum
 #'   distance ordering, and each new point is conditioned on its nearest observations and earlier new points (Katzfuss
 #'   et al. 2020). Up to a third of these neighbours are replaced by observations farther away, from a small subset that
-#'   covers the region of the data, so that a point between two tracks of dense observations depends on both. In gaps of
-#'   the data, such as clouds in satellite images, joint predictions are more accurate than predictions from the nearest
-#'   observations alone (`joint = FALSE`) with the same number of neighbours. Predictions, standard errors, joint
-#'   covariances, means over blocks and [simulate()][simulate.gp] follow from one joint distribution. A prediction
+#'   covers the region of the data, so that a point between two tracks of dense observations depends on both tracks. In
+#'   gaps of the data, such as clouds in satellite images, joint predictions are more accurate than predictions from the
+#'   nearest observations alone (`joint = FALSE`) with the same number of neighbours. Predictions, standard errors,
+#'   joint covariances, means over blocks and [simulate()][simulate.gp] follow from one joint distribution. A prediction
 #'   depends slightly on the other new points. Millions of new points are predicted in tiles of 400,000 points, each
 #'   together with the points on which the tile depends. Therefore memory is bounded, and the results are the same as
 #'   for all points at once. With all points as neighbours the predictions are those of `method = "exact"`. Random
@@ -179,15 +179,16 @@
 #'   area of the disc that contains the observations for local kriging. A call takes about as long as a fit to the
 #'   observations of all cells that have new points: a single new point takes some seconds. The fit keeps the field of
 #'   the latest cell, so that further points in this cell take milliseconds; many points are best predicted in one call.
-#'   `joint = FALSE` conditions new points on their nearest observations. This is faster for few new points, but
-#'   standard errors are larger if observations are noisy. New points are also conditioned on their nearest observations
-#'   if an observation has no noise, and with more than three coordinates.
+#'   `joint = FALSE` conditions new points on their nearest observations. These predictions are faster for few new
+#'   points, but standard errors are larger if observations are noisy. New points are also conditioned on their nearest
+#'   observations if an observation has no noise, and with more than three coordinates.
 #'
 #'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, new points in
-#'   memory (not those in a table) have a joint distribution. It is conditioned on the observations nearest to each new
-#'   point and on a few observations that cover the whole table. The variances of points equal those of the predictions
-#'   by cells. If the observations do not fit into `memory` (or, without `memory`, if there are more than 5 million
-#'   observations), an error of class `kernops_memory_error` is raised.
+#'   memory (not those in a table) have a joint distribution. This joint distribution is conditioned on the observations
+#'   nearest to each new point and on a few observations that cover the whole table. The variances of single points
+#'   equal the variances of predictions without `block`, `sums` and `cov`. If the observations do not fit into `memory`
+#'   (or, without `memory`, if there are more than 5 million observations), an error of class `kernops_memory_error` is
+#'   raised.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has a
 #'   type that differs from the type in the fit, or a new factor level; `kernops_crs_error`, also an input error, if the

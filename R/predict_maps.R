@@ -125,7 +125,8 @@ leave_parts <- function(job) {
                          there."), class = "kernops_resume")
 }
 
-# A digest of the fit, the map and the request. A prediction is resumed only if its digest is that of the record.
+# A digest of the fit, the map and the request. A prediction is resumed only if its digest equals the digest in the
+# record.
 digest_of <- function(job) {
   fit <- job$fit
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],

@@ -47,8 +47,8 @@
 #' @section Interrupted predictions: After each window, the finished rows are in `filename` with the ending `.part`, in
 #'   double precision. After an error or an interrupt, a message of class `kernops_resume` reports the number of
 #'   finished rows, and the same call with `resume = TRUE` continues. If the fit, the map or the request differs from
-#'   that of the interrupted call, this is an error. Once all rows are predicted, they are copied to `filename`, and the
-#'   parts are removed.
+#'   that of the interrupted call, an error is raised. Once all rows are predicted, they are copied to `filename`, and
+#'   the parts are removed.
 #'
 #' @section Means and totals over zones: With `zones`, the result is a list of the map, `fit`, and of a data frame,
 #'   `zones`, with the columns `zone` (the value or label of the layer, or the number of the polygon), `quantity`,
@@ -99,7 +99,7 @@ map_options <- function(filename = NULL, overwrite = FALSE, resume = FALSE, mask
 # The options for windows among the arguments of predict() in `...`; NULL if all of newdata is predicted at once.
 options_of_map <- function(newdata, arguments, call = caller_env()) {
   known <- names(formals(map_options))
-  if (is.null(arguments$re.form)) arguments$re.form <- NULL # performance::r2_tjur() passes it for all models
+  if (is.null(arguments$re.form)) arguments$re.form <- NULL # performance::r2_tjur() passes `re.form = NULL`
   unknown <- !names(arguments) %in% known
   if (any(unknown) || length(arguments) != length(names(arguments))) {
     takes <- c(setdiff(names(formals(predict.gp)), c("object", "...")), known)

@@ -85,8 +85,8 @@ predicted_response <- function(local, theta, beta, y) {
   list(fit = fit, se = sqrt(sets$sd^2 + gap))
 }
 
-# The results for all rows of newdata: matrices, or an object of the class of newdata. Both have a column for each
-# response.
+# The results for all rows of newdata: matrices, or an object of the class of newdata. A matrix has a column, and an
+# object has an attribute or a layer, for each response.
 give_back_responses <- function(fits, points, newdata, object) {
   tables <- lapply(Filter(Negate(is.null), fits), function(values) {
     place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(values)))

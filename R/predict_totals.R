@@ -50,8 +50,8 @@ linear_part <- function(object, nodes, targets, slope) {
   targets
 }
 
-# The number of draws. It decreases with the number of nodes, but is at least 500, because quantiles of skewed sums need
-# many draws.
+# The number of draws, which decreases with the number of nodes, but is at least 500, because quantiles of skewed sums
+# need many draws.
 draws_of_nodes <- function(request, nodes) {
   min(request$draws, if (nodes <= 1e4) floor(1e7 / nodes) else min(1000, max(500, floor(1e8 / nodes))))
 }

@@ -92,8 +92,8 @@ totals_of_zones <- function(object, nodes, fit, request) {
   limits_around(fit, se, half, half$fit, half$se.fit)
 }
 
-# Limits around `fit` with the standard error `se`. They are computed from the `limits` around `centre`, which has the
-# standard error `spread`: the distances from the centre are multiplied by se / spread.
+# Limits around `fit` with the standard error `se`. These limits are computed from given `limits` around `centre`, for
+# the standard error `spread`: the distances from the centre are multiplied by se / spread.
 limits_around <- function(fit, se, limits, centre, spread) {
   scale <- ifelse(spread > 0, se / spread, 1)
   data.frame(fit = unname(fit), se.fit = se, lwr = fit + (limits$lwr - centre) * scale,

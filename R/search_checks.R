@@ -67,7 +67,7 @@ warn_about_fit <- function(fit) {
 }
 
 # Reports terms whose variance is estimated as zero, if there are other terms. For a smooth, only the penalised part
-# vanishes; its columns of the trend remain.
+# vanishes; the columns of the smooth in the trend remain.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
   tell_vanished_penalties(fit, unlist(lapply(terms, names)))
@@ -100,13 +100,13 @@ tell_vanished_penalties <- function(fit, leaves) {
                   class = "kernops_vanished")
 }
 
-# TRUE if one of the leaves is a smooth with functions that have no penalty; these functions are columns of the trend.
+# TRUE if one of the leaves is a smooth that has columns in the trend, which are its functions without a penalty.
 is_partly_trend <- function(leaves, fit) {
   any(vapply(Filter(is_smooth_leaf, leaves), function(leaf) ncol(settled_basis(leaf, fit)$trend) > 0, NA))
 }
 
-# The terms of a covariance, without noise, whose standard deviation is below 0.5 % of the standard deviation of the sum
-# of all terms or of the response, whichever is smaller. For fields with long ranges, the response has a far smaller
+# The terms of a covariance, without noise, whose standard deviation is below a limit: 0.5 % of the standard deviation
+# of the sum of all terms or, if smaller, of the response. For fields with long ranges, the response has a far smaller
 # standard deviation than the sum of terms. Estimates below this limit count as 0, because searches do not come closer
 # to 0. In a fit of several variables, only effects are checked, and each effect is compared with the response of its
 # variable.
@@ -166,8 +166,9 @@ has_no_nugget <- function(fit) {
 
 # TRUE if two conditions hold: the nugget is less than a hundredth of the semivariance of nearest points; and the nugget
 # is less than a hundredth of the variance of the field given the nearest observations of `data`, or less than 1e-7 of
-# `process`, the variance of the response without its trend. The variance given the nearest observations is checked only
-# if the first condition holds, because it takes more time. For smooth fields, it is far below the semivariance.
+# `process`, the variance of the response without its trend. The variance given the nearest observations is computed
+# only if the first condition holds, because computing it takes more time. For smooth fields, this variance is far below
+# the semivariance.
 is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))

@@ -22,8 +22,9 @@ positive_definite <- function(h) {
 }
 
 # A step that changes each parameter by at most the factor exp(reach). A parameter that would pass its bound stops at
-# the bound, and the other parameters move to the values that are best with this parameter at its bound. If the other
-# parameters moved as before, the step would leave a ridge, beside which the likelihood is far worse.
+# the bound, and the other parameters move to the values that are best with this parameter at its bound. If only this
+# parameter stopped and the other parameters made the whole step, the step might leave a ridge of the likelihood, beside
+# which the likelihood is far lower.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
@@ -58,9 +59,9 @@ off_the_floor <- function(search) {
   if (any(low)) replace(point$s, low, log(enough))
 }
 
-# Moves parameters that converge to a bound onto this bound. These are variances that converge to zero, and ranges of
-# coordinates without an effect, which converge to infinity. On the log scale, a search would need ever more steps
-# towards these limits. NULL if no parameter converges to a bound.
+# Moves parameters that converge to a bound onto this bound. Variances may converge to zero, and ranges of coordinates
+# without an effect converge to infinity. On the log scale, a search would need ever more steps towards these limits.
+# NULL if no parameter converges to a bound.
 onto_a_bound <- function(point, parameters, low, high) {
   near <- parameters$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
   far <- parameters$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)

@@ -2,8 +2,9 @@
 # information. Each iteration proposes a step, accepts the first of the halved steps that increases the log-likelihood,
 # and stops when a step would increase the log-likelihood by less than control$gain or by less than its rounding error.
 # If states have no values (lik.R), a step is accepted unless the directional derivative at its end shows that the step
-# was far too long. At the end of the search, the values at the start and at the end are estimated, and the search
-# returns the start if its value is clearly better. The result has the `information` of all free parameters.
+# was far too long. At the end of such a search, the values at the start and at the end are estimated, and the search
+# returns the start if the value at the start is clearly better. The result has the `information` of all free
+# parameters.
 information_search <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   if (!begin(search)) return(list(theta = search$theta, value = Inf, convergence = 1L, iterations = 0L,

@@ -14,9 +14,9 @@ rivals_of <- function(result, target, within = 4) {
 }
 
 # The optima, in the order in which the searches found them. The starts are divided into groups. For one group at a
-# time, rough searches descend from its starts. Precise searches then continue from the ends of rough searches that may
-# be further optima and are not much worse than the best end, and from points around the best optimum. The search of a
-# group does not depend on later groups, so more groups never give a worse optimum.
+# time, rough searches descend from the starts of the group. Precise searches then continue from the ends of rough
+# searches that may be further optima and are not much worse than the best end, and from points around the best optimum.
+# The search of a group does not depend on later groups, so more groups never give a worse optimum.
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)
@@ -175,9 +175,9 @@ apart <- function(a, b, target) {
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 
-# Starting values of further searches. These are the local minima of -2 log-likelihood on lines through the optimum, if
-# they are not much worse than the optimum, and parameters with other periods, because the likelihood has many optima
-# between periods.
+# Starting values of further searches. On lines through the optimum, the starting values are the local minima of -2
+# log-likelihood that are not much worse than the optimum. On lines along which a period varies, all points are starting
+# values, because the likelihood has many optima between two periods.
 look_around <- function(best, target) {
   minima <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)

@@ -16,7 +16,7 @@ search_from <- function(theta, evaluate, model, profile, control) {
     theta <- theta_of(s)
     state <- evaluate(theta)
     value <- if (is.finite(state$value)) state$value else Inf
-    # if the value is infinite, there is no gradient, and nlminb() takes a shorter step
+    # at an infinite value, there is no gradient, and nlminb() takes a shorter step
     slope <- function() if (value < Inf) state$gradient() else 0 * theta
     gradient <- once(function() (slope() * search_slope(model$parameters, theta))[free])
     latest <<- list(s = s, value = value, scale = state$scale, gradient = gradient)

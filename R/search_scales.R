@@ -1,5 +1,5 @@
 # The variance of an observation at parameters theta, and the sensitivity of the covariance to parameters of
-# user-defined formulas. Both determine starting values and steps of a search.
+# user-defined formulas. The variance and the sensitivity determine starting values and steps of a search.
 
 # Some evenly spaced rows of u, which represent all points.
 typical_sites <- function(u, max_count = 50) {
@@ -24,8 +24,8 @@ site_variances <- function(model, theta) {
 }
 
 # The factor by which the covariance at theta must be multiplied so that its variance is similar to `variance`, the
-# variance of the response. The factor is 1 if the variance is zero, or if it differs between sites by more than a
-# factor of `max_ratio`, because such a theta is far from any estimate.
+# variance of the response. The factor is 1 if the variance is zero, or if the variance differs between sites by more
+# than a factor of `max_ratio`, because such a theta is far from any estimate.
 scale_factor <- function(model, theta, variance, max_ratio = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)
@@ -77,8 +77,8 @@ is_regular <- function(model, theta) {
 }
 
 # For each parameter, `size`, the relative change of the covariance matrix of the sites if the parameter or its
-# logarithm changes by 1; and `multiplies`, which is TRUE if the parameter is a factor of the matrix. Both are estimated
-# from the products of a vector of random signs with the matrix and with its derivatives.
+# logarithm changes by 1; and `multiplies`, which is TRUE if the parameter is a factor of the matrix. `size` and
+# `multiplies` are estimated from the products of a vector of random signs with the matrix and with its derivatives.
 relative_changes <- function(model, theta) {
   sites <- model$sites
   input <- list(theta = theta, x = sites, y = sites, b = with_seed(1, random_signs(nrow(sites), 1)))

@@ -44,7 +44,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   value <- parameters$value
   position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
-  # two terms of one kind can be exchanged without changing the covariance; this does not hold in products
+  # exchanging two terms of one kind does not change a sum, but may change a covariance with products
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
       !has_products(model$covariance)

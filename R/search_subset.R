@@ -20,9 +20,9 @@ start_candidates <- function(starts, target, rows) {
   candidates[which.min(values), , drop = FALSE]
 }
 
-# Starting values near an optimum of a subset. The first one is the optimum. If the optimum was the best so far, two
-# more follow: the optimum with the values that the user gave, and the optimum with a larger nugget, since the subset
-# may not identify the nugget.
+# Starting values near an optimum of a subset. The first start is the optimum. If this optimum was the best so far, two
+# further starts follow: the optimum with the parameter values that the user gave, and the optimum with a larger nugget,
+# since the subset may not identify the nugget.
 starts_beside <- function(end, model) {
   theta <- unname(end$theta)
   if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
@@ -34,9 +34,10 @@ starts_beside <- function(end, model) {
   rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
-# The optima of a subset from which searches with all data start. If the likelihood of all data is dense, it chooses
-# between the optima, which keep the order in which they were found, so that a later optimum never replaces an earlier
-# one. For other likelihoods, the best optimum comes first, and far worse optima are omitted.
+# The optima of a subset from which searches with all data start. If the likelihood of all data is dense, the search
+# with all data compares the optima, so all optima are returned, in the order in which they were found: a later optimum
+# then never replaces an earlier optimum. For other likelihoods, the best optimum comes first, and far worse optima are
+# omitted.
 ordered_optima <- function(search, subset, target) {
   if (target$likelihood$dense && length(search$optima)) return(search$optima)
   c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))

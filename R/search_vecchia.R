@@ -27,8 +27,8 @@ with_settled_neighbours <- function(best, target) {
 }
 
 # The number of observations on which a new point is conditioned, at least `m`. The number is doubled as long as the
-# doubling decreases standard errors of the field by more than 0.5 %. If observations are noisy, each has little
-# information, so many neighbours are necessary.
+# doubling decreases standard errors of the field by more than 0.5 %. If observations are noisy, a single observation
+# has little information, so many neighbours are necessary.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)

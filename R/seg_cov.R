@@ -1,8 +1,8 @@
 #' Covariances, correlations and regression lines of segments
 #'
 #' `seg_cov()` and `seg_cor()` compute the covariance and the correlation of `x` and `y` in each segment; `seg_slope()`
-#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. They sum products of
-#' deviations from the means of each segment, so that no digits are lost if means are large.
+#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. These functions sum products
+#' of deviations from the means of each segment, so that no digits are lost if means are large.
 #'
 #' @inheritParams seg_reduce
 #' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. If `x` is a [gpu_matrix()], the
@@ -61,7 +61,7 @@ pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_e
   if (is_gpu_matrix(x)) return(c(device_pair_sums(x, device_operand(y, x), plan, na.rm, w), about))
   if (anyNA(x) || anyNA(y)) {
     gap <- is.na(x) | is.na(y)
-    x[gap] <- y[gap] <- (x + y)[gap] # NA, or NaN if neither value is NA
+    x[gap] <- y[gap] <- (x + y)[gap] # the sum is NA, or NaN if neither value is NA
   }
   sum_of <- function(v, op = "sum") c(run_plan(v, plan, op, na.rm, NULL, "cpu", w))
   mean_x <- sum_of(x, "mean")

@@ -6,9 +6,9 @@
 #'
 #' `"min"` and `"max"` are differentiated at the first extreme in case of ties. The derivative of a product with respect
 #' to a value is the product of the other values, even if values are 0 or if the product of all values overflows or
-#' underflows. In these cases, the CPU computes the gradient, even for data on the GPU. The variance of a segment with
-#' one value is missing, and its gradient is also missing. Values in no segment have gradient 0; the gradient of a value
-#' in several segments (`sources`) is the sum over these segments.
+#' underflows. If a value is 0, or if the product overflows or underflows, the CPU computes the gradient, even for data
+#' on the GPU. The variance of a segment with one value is missing, and its gradient is also missing. Values in no
+#' segment have gradient 0; the gradient of a value in several segments (`sources`) is the sum over these segments.
 #'
 #' `seg_grad(op, scan = TRUE)` returns the vector-Jacobian product of [seg_scan()], which takes linear time; here, `eta`
 #' has the shape of `x`. Results that are missing because there are too few values do not contribute to the gradient.

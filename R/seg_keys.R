@@ -38,7 +38,7 @@ check_keys <- function(keys, name, call) {
 
 check_key <- function(key, name, call, i = NULL) {
   if (inherits(key, "POSIXlt")) key <- as.POSIXct(key)
-  if (length(dim(key)) == 1 || length(dim(key)) == 2 && ncol(key) == 1) key <- c(key) # such as the result of argmin()
+  if (length(dim(key)) == 1 || length(dim(key)) == 2 && ncol(key) == 1) key <- c(key) # argmin() returns such a matrix
   if (is.atomic(key) && !is.null(key) && length(dim(key)) < 2) return(key)
   stop_kernops("input", c("{.arg {name}} must be a vector, a factor, or a list of them, not
                            {.obj_type_friendly {key}}.", i = i), call = call)

@@ -60,9 +60,9 @@
 #' @param output `"host"`: an R vector or array. `"gpu"`: a `float64` [gpu_matrix()] with a row for each segment, if the
 #'   GPU computes the reduction. A result on the GPU has no names and has `NaN` for missing results; for a range, the
 #'   smallest values of all columns come before the largest values; for several quantiles, the first quantile of all
-#'   columns comes before the second one. If `output` is a [gpu_matrix()] other than `x`, it is overwritten with the
-#'   result and returned; it must have the size, the precision and the GPU of the result that `"gpu"` gives. Repeated
-#'   calls then allocate no memory for results.
+#'   columns comes before the second quantile. If `output` is a [gpu_matrix()] other than `x`, it is overwritten with
+#'   the result and returned; it must have the size, the precision and the GPU of the result that `"gpu"` gives.
+#'   Repeated calls then allocate no memory for results.
 #' @param probs probabilities of `"quantile"`.
 #' @param type the type of quantiles, from 1 to 9, as in [quantile()].
 #' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.
@@ -98,7 +98,7 @@
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE,
                        weights = NULL, empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
                        output = c("host", "gpu"), probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
-  if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), in the order of tapply()
+  if (is_keys(offsets) && missing(op) && is.character(lengths)) { # called like tapply(x, f, "mean")
     op <- lengths
     lengths <- NULL
   }

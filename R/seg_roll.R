@@ -1,6 +1,6 @@
 #' Rolling windows within segments
 #'
-#' `seg_roll()` reduces a window that moves along the values of each segment. It computes rolling means, maxima,
+#' `seg_roll()` reduces a window that moves along the values of each segment. Such windows give rolling means, maxima,
 #' medians, and other operations of [seg_reduce()]. A window has a fixed number of values, a separate number for each
 #' value (adaptive windows), or a length in time, and never extends beyond its segment.
 #'

@@ -1,5 +1,6 @@
-# Chooses the method that reduces windows. The compiled code of a backend reduces most operations directly. For all
-# others, the CPU combines windows of doubled lengths (formulas), or reduces the windows as overlapping segments.
+# Chooses the method that reduces windows. The compiled code of a backend reduces most operations directly. For a
+# formula, the CPU combines results for windows whose lengths are powers of two. For all other operations, the CPU
+# reduces the windows as overlapping segments.
 
 # Reduces windows on the GPU, or on the CPU if the GPU does not support the operation.
 roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {

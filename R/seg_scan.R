@@ -6,8 +6,8 @@
 #'
 #' @details Result k of a segment is `seg_reduce()` of the first k values of the segment: with `op = "mean"` the running
 #' mean, with `"argmax"` the position of the largest value so far, with `"first"` the first value of the segment.
-#' Missing values therefore make all later results missing; with `na.rm = TRUE`, the result at a missing value is the
-#' same as the previous result.
+#' Missing values therefore make all later results missing; with `na.rm = TRUE`, the result at a missing value equals
+#' the result at the previous value.
 #'
 #' Sums and means use compensated summation (Neumaier 1974), so that the error does not grow with the length of a
 #' segment, and running sums of non-negative numbers do not decrease. Results do not depend on the number of threads.

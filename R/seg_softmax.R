@@ -1,8 +1,8 @@
 #' Softmax and log-sum-exp of segments
 #'
 #' `seg_softmax()` divides each value of `exp(x)` by the sum of `exp(x)` over the segment; `seg_logsumexp()` returns the
-#' logarithm of this sum for each segment. Both functions subtract the largest value first, so that there is no
-#' overflow.
+#' logarithm of this sum for each segment. The functions subtract the largest value of each segment first, so that there
+#' is no overflow.
 #'
 #' @inheritParams seg_reduce
 #' @param ... the segments and further arguments of [seg_reduce()], except `op`.

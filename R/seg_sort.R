@@ -29,9 +29,9 @@
 #'   `x`. Values in no segment give `NA`, and are absent from `seg_order()`.
 #'
 #'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each of these is a matrix with a
-#'   row for each segment and `k` columns. If `x` is a matrix, each is an array whose second dimension corresponds to
-#'   the columns of `x`. Missing values are never chosen; if a segment has fewer than `k` values, the remaining results
-#'   are `NA`.
+#'   row for each segment and `k` columns. If `x` is a matrix, each of the three results is an array whose second
+#'   dimension corresponds to the columns of `x`. Missing values are never chosen; if a segment has fewer than `k`
+#'   values, the remaining results are `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element;
 #'   `kernops_memory_error` if the memory of the GPU is too small for the sort.
@@ -90,7 +90,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # less than the distance of ranks
+    least[there] <- least[there] + stats::runif(length(there)) # less than the step between ranks
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {

@@ -102,7 +102,7 @@ class_of_values <- function(x) {
 }
 
 # TRUE for values whose class is in `value_rules`. For plain vectors of numbers, the first three tests, which are fast,
-# are sufficient.
+# are FALSE.
 is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
 
 # Checks that x is a vector or matrix of plain numbers, or that its class allows the operation.

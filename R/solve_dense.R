@@ -15,7 +15,8 @@
 #                                  `variance`, the column sums of (L^-1 k)^2, and `trend`, k' b
 #   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1
 #   invert()                       overwrites L by K^-1
-#   inverse_diagonal(), inverse_times(b)  the diagonal of K^-1; K^-1 b. Both require slope() or invert() before
+#   inverse_diagonal(), inverse_times(b)  the diagonal of K^-1; K^-1 b. These functions require that slope() or invert()
+#                                         was called
 #   rounding                       the rounding error of an entry of L, in machine epsilons
 dense_factor <- function(n, backend = "cpu") {
   k <- factor_new(n, dense_device(n, backend))

@@ -5,8 +5,8 @@
 # The expected value of the form is log det(K + lambda I) - log det P.
 
 # A list of the n x count matrix `probes` and of the `weights` P^-1 z. The probes z, the columns of the matrix, are
-# independent with covariance P, or I if `precond` is NULL. They are computed from the random numbers of draw(). The
-# trace of (K + lambda I)^-1 B is estimated by the mean of z' (K + lambda I)^-1 B (P^-1 z) over the probes.
+# independent with covariance P, or I if `precond` is NULL. The probes are computed from the random numbers of draw().
+# The trace of (K + lambda I)^-1 B is estimated by the mean of z' (K + lambda I)^-1 B (P^-1 z) over the probes.
 probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = random_signs) {
   space <- system$space
   sparse <- identical(precond$type, "vecchia")

@@ -32,8 +32,8 @@ following_neighbours <- function(base, u, order, m, of = NULL, backend = default
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
 
-# Adds the points in a column of `more` to the same column of `near`, unless the column already contains them. They
-# replace the last points of the column, which are the farthest.
+# Adds the points in a column of `more` to the same column of `near`, unless the column already contains them. The added
+# points replace the last points of the column, which are the farthest.
 joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
 # A search tree of the rows of u. The search functions in this file accept the tree in place of u, so that the tree is

@@ -82,7 +82,7 @@ sparse_posterior <- function(pattern, factor) {
     }
     pattern$held
   }
-  # the numbers in a precision; identical() compares only these, because it is never TRUE for functions in `within`
+  # the numbers in a precision; only these are compared, because identical() is never TRUE for the functions in `within`
   numbers <- function(w) if (is.list(w)) list(w$diagonal, w$across, w$within$value, w$share) else w
   factorise <- function(w) {
     if (!identical(numbers(w), numbers(latest))) {

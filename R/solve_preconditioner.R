@@ -113,12 +113,12 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# The type of preconditioner that needs less time in total. For smooth fields, a low-rank approximation from a few
-# columns leaves a remainder that is smaller than the noise. For rough fields, each point depends mainly on its
-# neighbours. The choice is based on a sample of points, because columns of all points would take too long. If the
-# remaining variance is l times the noise, about 40 sqrt(l) iterations with pivoted Cholesky reduce the residual to
-# 1e-6. A GPU computes these iterations faster than the CPU finds neighbours, except for many points
-# (bench/preconditioners.R). `small` is the largest l for which pivoted Cholesky is chosen.
+# The type of preconditioner, "pivoted_cholesky" or "vecchia", that needs less time in total. For smooth fields, a
+# low-rank approximation from a few columns leaves a remainder that is smaller than the noise. For rough fields, each
+# point depends mainly on its neighbours. The choice is based on a sample of points, because columns of all points would
+# take too long. If the remaining variance is l times the noise, about 40 sqrt(l) iterations with pivoted Cholesky
+# reduce the residual to 1e-6. A GPU computes these iterations faster than the CPU finds neighbours, except for many
+# points (bench/preconditioners.R). `small` is the largest l for which pivoted Cholesky is chosen.
 best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
                                 few = 1500, rank = 150) {
   some <- spaced_rows(system$n, few)

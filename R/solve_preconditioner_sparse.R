@@ -2,9 +2,9 @@
 # / sd for point i and the entries -weights / sd for its neighbours, which are the nearest earlier points. The weights
 # are the weights of the neighbours in the conditional mean of point i.
 
-# `near` has coordinates in which distances reflect correlations; by default, they are computed from the entries of K.
-# graph_of(near, neighbours) returns a result of sparse_graph(). The weights are computed on the device of the vectors
-# of the system.
+# `near` has coordinates in which distances reflect correlations; by default, these coordinates are computed from the
+# entries of K. graph_of(near, neighbours) returns a result of sparse_graph(). The weights are computed on the device of
+# the vectors of the system.
 vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, graph_of = sparse_graph,
                                    call = caller_env()) {
   entries <- system$entries()
@@ -25,8 +25,8 @@ sparse_graph <- function(near, neighbours) {
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
-# Returns a variant of sparse_graph() for searches. It returns the latest graph as long as ranges change only by a
-# common factor.
+# Returns a variant of sparse_graph() for searches. The variant returns the latest graph as long as ranges change only
+# by a common factor.
 remembered_graph <- function() {
   last <- NULL
   function(near, neighbours) {

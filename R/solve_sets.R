@@ -53,8 +53,8 @@ set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) 
   c(result, list(neighbours = neighbours))
 }
 
-# The derivatives of the weights (an array) and of log(sd) (a matrix) with respect to theta. The last dimension of both
-# is the set.
+# The derivatives of the weights (an array) and of log(sd) (a matrix) with respect to theta. The last dimension of the
+# array and of the matrix is the set.
 set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1) {
   result <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
   list(weights = result$weights[, -1, , drop = FALSE], log_sd = result$sd[-1, , drop = FALSE])
@@ -81,8 +81,9 @@ sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
   })
 }
 
-# For each set, the weighted sum of the rows of x at its neighbours. If the number `points` is given, the transposed
-# operation: for each point, the weighted sum of the rows of x that belong to sets in which the point is a neighbour.
+# For each set, the weighted sum of the rows of x at the neighbours of the set. If the number `points` is given, the
+# result of the transposed operation: for each point, the weighted sum of the rows of x that belong to sets in which the
+# point is a neighbour.
 neighbour_means <- function(sets, x, points = NULL) {
   if (is.null(points)) return(sets_means(sets$weights, sets$neighbours, as.matrix(x)))
   sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

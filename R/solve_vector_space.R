@@ -14,7 +14,7 @@
 #   whiten(x, core, more)  x R^-1 with R' R = core + more I, where `core` is a block; x and `core` are used up
 #   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I), where (Q; R^-1) has orthonormal columns. After one pass,
 #                        the error of orthogonality is the rounding error times the largest eigenvalue of I + x x';
-#                        after two passes, it is the rounding error. x is used up
+#                        after two passes, the error is the rounding error alone. x is used up
 #   worth_leaving(active, width, n)  TRUE if narrower blocks should replace blocks of `width` columns when only `active`
 #                        columns continue to iterate. Each width needs a separate kernel, whose compilation takes half a
 #                        second for the GPU and no time for the CPU

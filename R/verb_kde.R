@@ -1,7 +1,7 @@
 #' Kernel density estimates
 #'
 #' Estimates a density from points of any number of coordinates with a Gaussian kernel, at given points or on a grid.
-#' The sums over the points are exact or, with `tol`, accurate to a tolerance; the latter take a time proportional to
+#' The sums over the points are exact or, with `tol`, accurate to a tolerance; with `tol`, the time is proportional to
 #' the number of points. Points are not binned.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.

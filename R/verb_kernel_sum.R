@@ -8,10 +8,10 @@
 #' @details The kernel is expanded into a Fourier series on a torus that contains all differences of points. The values
 #' `b` at the points of `y` are spread to a grid, multiplied by the coefficients of the series in the frequency domain,
 #' and interpolated at `x`. A kernel that is not smooth at 0, such as [exponential()], is divided into a smooth part and
-#' a part of short range; the sums of the latter over pairs of near points are exact. With fewer modes of the series,
-#' the sums of the smooth part are faster; with more modes, the sums of the part of short range are faster. The pairs of
-#' near points are counted to find the fastest division. If the sums over all pairs are faster than any division, all
-#' pairs are summed instead.
+#' a part of short range; the part of short range is summed exactly, over pairs of near points. With fewer modes of the
+#' series, the sums of the smooth part are faster; with more modes, the sums of the part of short range are faster. The
+#' pairs of near points are counted to find the fastest division. If the sums over all pairs are faster than any
+#' division, all pairs are summed instead.
 #'
 #' The error is the largest difference from exact sums at 1,000 points of `x` (all points if there are fewer), divided
 #' by the largest of these exact sums. As long as the error exceeds `tol`, the sums are computed again with more modes.

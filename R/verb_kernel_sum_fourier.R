@@ -3,7 +3,7 @@
 #
 # Three errors are each about `precision` relative to the largest value of the kernel: the error of the truncated
 # series, the error of the window that spreads points to the grid, and the values of the kernel that are neglected. The
-# error of the sums is measured. As long as it exceeds the tolerance, the sums are computed again with a smaller
+# error of the sums is measured. As long as this error exceeds the tolerance, the sums are computed again with a smaller
 # `precision`.
 
 sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
@@ -39,8 +39,8 @@ difference_space <- function(x, y) {
 }
 
 # The fastest Fourier series for a kernel. If the kernel is smooth, this is the series of the whole kernel with as few
-# modes as necessary. If this series has too many modes or takes too long, it is the series of the smooth part of the
-# kernel. NULL if sums over all pairs are faster.
+# modes as necessary. If that series has too many modes or takes too long, the result is the series of the smooth part
+# of the kernel, or NULL if sums over all pairs are faster.
 fastest_series <- function(kernel, space, x, y, precision) {
   torus <- kernel_torus(kernel, space, precision)
   most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
@@ -73,10 +73,10 @@ seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8
 seconds_of_cells <- 6e-7
 
-# The periods of the torus. They are chosen so that each difference of points plus or minus a period either has a
-# negligible kernel or is larger than all differences. From the span to twice the span, where no differences of points
-# lie, the kernel is multiplied by a function that falls smoothly to 0. `unit` is a length over which the kernel changes
-# noticeably.
+# The periods of the torus. If the difference of two points is shifted by a period, the kernel at the shifted difference
+# must be negligible, or the shifted difference must be larger than all differences of points. From the span to twice
+# the span, where no differences of points lie, the kernel is multiplied by a function that falls smoothly to 0. `unit`
+# is a length over which the kernel changes noticeably.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)
   span <- space$span[wide]
@@ -92,7 +92,7 @@ kernel_torus <- function(kernel, space, precision) {
   open <- reach >= span # the kernel is not negligible at the largest differences
   list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
        period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
-       least = ifelse(open, 4 * near_radius(precision), 16)) # the fall needs near_radius() cells
+       least = ifelse(open, 4 * near_radius(precision), 16)) # smooth_step() needs near_radius() cells
 }
 
 # Points of the box [-1, 1]^d in all directions and at all scales: a sequence of low discrepancy, multiplied by powers

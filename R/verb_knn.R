@@ -96,9 +96,9 @@ panel_neighbours <- function(x, y, k, backend) {
   list(index = index, distance = sqrt(square))
 }
 
-# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster if there are at least
-# 100 queries and if the number of points exceeds a limit that depends on d. The limits were measured with normally
-# distributed points; trees are faster for points near a line or a surface.
+# The faster method for m queries among n points with d coordinates (bench/verbs.R): a tree is faster if there are at
+# least 100 queries and if the number of points exceeds a limit that depends on d. The limits were measured with
+# normally distributed points; trees are faster for points near a line or a surface.
 faster_search <- function(n, d, m) {
   least <- c(0, 0, 0, 0, 0, 2e4, 5e4, 1e5, 4e5, 2e6)
   if (m >= 100 && d <= length(least) && n >= least[[d]]) "tree" else "panels"

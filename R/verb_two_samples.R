@@ -13,9 +13,9 @@
 #' A is the mean distance between the samples, B the mean distance within x, and C the mean distance within y. The means
 #' B and C include the distance 0 of each point to itself. The statistic of `mmd_test()` is the squared maximum mean
 #' discrepancy of Gretton et al. (2012): the mean kernel within x plus the mean kernel within y minus twice the mean
-#' kernel between x and y. The means within a sample include the pairs of a point with itself. Both statistics are
-#' quadratic forms in the labels of the points, so that the sums for all permutations are products of one matrix, which
-#' is not stored, with many right-hand sides.
+#' kernel between x and y. The means within a sample include the pairs of a point with itself. The statistics of both
+#' tests are quadratic forms in the labels of the points, so that the sums for all permutations are products of one
+#' matrix, which is not stored, with many right-hand sides.
 #'
 #' The p-value is \eqn{(1 + b) / (1 + B)}, where b of the B permutations have a statistic at least as large as the
 #' statistic of the data. Random numbers come from R's generator: see [set.seed()].

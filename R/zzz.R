@@ -1,5 +1,5 @@
-# R evaluates this file last. It changes all functions that users call, that is, exported functions and methods, so that
-# the functions report a shortage of memory (memory.R).
+# R evaluates this file last. The code changes all functions that users call, that is, exported functions and methods,
+# so that these functions report a shortage of memory (memory.R).
 local({
   namespace <- topenv()
   path <- getNamespaceInfo(namespace, "path")
@@ -8,7 +8,7 @@ local({
 
   of_classes <- offered$S3methods
   of_classes <- ifelse(is.na(of_classes[, 3]), paste(of_classes[, 1], of_classes[, 2], sep = "."), of_classes[, 3])
-  of_classes <- trimws(sub("^.*::", "", of_classes)) # removes the packages of generics in other packages
+  of_classes <- trimws(sub("^.*::", "", of_classes)) # removes package names such as "generics::"
   for (name in unique(c(offered$exports, of_classes))) {
     f <- get0(name, namespace, mode = "function", inherits = FALSE)
     dispatches <- "UseMethod" %in% all.names(body(f)) # functions that call UseMethod() keep their body
