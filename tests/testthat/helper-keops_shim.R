@@ -1,7 +1,7 @@
 # Functions of kernops under the names that scripts for rkeops and PyKeOps use. Most lines only rename a function. The
-# other lines translate a difference: rkeops and PyKeOps count from 0, kernops counts from 1; rkeops marks real data
-# that are converted to complex numbers; an index, an axis or a weight has another position among the arguments; the
-# axis of the entries of a vector is -1 or 2 in PyKeOps.
+# other lines translate differences. rkeops and PyKeOps count from 0, and kernops counts from 1. rkeops marks real data
+# that are converted to complex numbers. An index, an axis or a weight may have another position among the arguments. In
+# PyKeOps, the axis of the entries of a vector is -1 or 2.
 
 from_0 <- \(f) \(x, m, ...) f(x, m + 1, ...)
 to_0 <- function(f) function(...) {

@@ -89,7 +89,7 @@ oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   unname(vapply(positions, one, 0))
 }
 
-# Softmax of each segment. Missing values stay missing; with na.rm, sums and maxima omit them.
+# Softmax of each segment. Missing values stay missing; with na.rm, sums and maxima omit missing values.
 oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
   for (at in positions) {
     values <- x[at]

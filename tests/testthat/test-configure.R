@@ -1,4 +1,4 @@
-# configure quotes paths that make and its shell would split. The compiler and R are replaced by stubs here.
+# configure quotes paths that make and its shell would split. In these tests, stubs replace the compiler and R.
 
 skip_on_os("windows")
 root <- normalizePath(test_path("..", ".."))
@@ -17,7 +17,7 @@ toolkit <- function(folder, top = folder) {
   folder
 }
 
-# Runs configure in a copy of the files that configure reads. Returns its status, its output and the Makevars file.
+# Runs configure in a copy of the files that configure reads. Returns the exit status, the output and the Makevars file.
 configured <- function(dir, ..., env = character()) {
   for (folder in c("src", "inst/cuda")) dir.create(file.path(dir, folder), recursive = TRUE, showWarnings = FALSE)
   file.copy(file.path(root, c("configure", "src/Makevars.in")), file.path(dir, c("configure", "src/Makevars.in")))

@@ -32,7 +32,8 @@ test_that("additive models agree with mgcv::gam()", {
   }
 })
 
-# The covariance matrix X S^- X' of the random part of a smooth, and its unpenalised columns.
+# The covariance matrix X S^- X' of the random part of a smooth, where X is the design matrix and S is the penalty; and
+# the unpenalised columns of the smooth.
 smooth_of <- function(smooth, d, e = d) {
   made <- mgcv::smoothCon(smooth, wavy, absorb.cons = TRUE)[[1]]
   S <- svd(made$S[[1]])

@@ -1,5 +1,5 @@
-# Reductions of many rows over few columns. On a GPU, the thread of a row then computes the row from the data, and no
-# other kernel writes rows to memory. The oracle is plain R with the matrix of all pairs.
+# Reductions of many rows over few columns. On a GPU, the thread that reduces a row also computes the values of this row
+# from the data, and no other kernel writes rows to memory. The oracle is plain R with the matrix of all pairs.
 
 rows <- 70000
 few_data <- function(columns, D) withr::with_seed(columns, {
@@ -34,7 +34,7 @@ test_that("few columns are reduced correctly in pieces, from other precisions an
   expected <- exp(-squares_between(data$x, data$y)) %*% data$b
   skip_without_gpu()
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args, backend = "cuda")
-  for (stored in c("float64", "float32", "bfloat16")) { # eighths up to 2 are exact in all of them
+  for (stored in c("float64", "float32", "bfloat16")) { # the data are exact in each precision
     expect_close(op(list(gpu_matrix(data$x, stored), data$y, data$b)), expected, "float64", scale = 10)
   }
   withr::local_options(kernops.gpu_memory = 4e6 + sum(cuda_describe()$used_bytes))

@@ -126,7 +126,7 @@ test_that("derivatives improve estimates, and the methods of fits work with deri
                ignore_attr = TRUE)
 })
 
-test_that("derivatives of a field with an estimated smoothness agree with those for a given smoothness", {
+test_that("derivatives of a field with an estimated smoothness agree with the derivatives for a given smoothness", {
   as_given <- replace(matern(NA, 1.3, 0.7), "kernel", list(replace(matern(NA)$kernel, "constants", list(list()))))
   model <- kernops:::with_functionals(kernops:::covariance_model(as_given, 2))
   theta <- replace(model$parameters$value, model$parameters$kind == "nu", 1.7)

@@ -21,7 +21,7 @@ test_that("new data must contain the variables that the fit had for each observa
   expect_error(predict(loose, new[c("a", "b")]), "lacks `w`", class = "kernops_input_error")
   expect_error(predict(loose, new[c("w", "b")]), "lacks `a`", class = "kernops_input_error")
 
-  # a formula with d$a ignores new data: at new points, it would return the values of the fit
+  # a formula with d$a ignores new data: predictions at new points would use the values of the fit
   as_list <- as.list(d)
   for (fit in list(gp(d$z ~ 1, coords = ~ d$a + d$b, covariance = given(), estimate = "none"),
                    gp(as_list$z ~ 1, coords = ~ as_list$a + as_list$b, covariance = given(), estimate = "none"))) {

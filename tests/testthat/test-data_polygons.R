@@ -125,7 +125,7 @@ test_that("predictions for a hundred polygons agree with separate calls and with
   some <- c(1, 37, 100)
   expect_equal(together[some, ], do.call(rbind, lapply(some, function(k) mean_over(grid[k, ]))), ignore_attr = TRUE,
                tolerance = 1e-8)
-  # block kriging of gstat with the same squares
+  # block kriging of the same squares by gstat
   skip_if_not_installed("gstat")
   theirs <- gstat::krige(z ~ 1, sf::st_as_sf(seen, coords = c("x", "y")), grid[some, ],
                          gstat::vgm(1, "Exp", 3, 0.01), debug.level = 0)

@@ -201,8 +201,7 @@ test_that("predictions are conditioned on values of the field if noisy observati
   tolerant <- fit(neighbour_tol = 1)
   expect_null(tolerant$vecchia$field)
   expect_true(all(off(latent) < c(0.4, 0.6) * off(tolerant)))
-  # predictions are conditioned on the observations if they have no noise, or if there are too many for prediction by
-  # cells
+  # predictions are conditioned on the observations if these have no noise, or are too many for predictions by cells
   expect_null(vecchia(d, matern(5/2, 1, 0.4), m = 30, estimate = "none", formula = z ~ 0,
                       known = list(noise = rep(c(0, 0.5), 750)))$vecchia$field)
   local_value("most_latent", 1000)

@@ -6,8 +6,8 @@ plain <- function(data, ...) gp(z ~ 1, data, ..., covariance = turned_model(), e
 fit <- plain(seen, coords = ~ x + y)
 predicted <- function(points) predict(fit, data.frame(x = points[, 1], y = points[, 2]), se.fit = TRUE)
 
-# A stars map with dimensions x, y. expect_map() compares its predictions with those at the cell centres, in array
-# order.
+# A stars map with dimensions x, y. expect_map() compares predictions for a map with predictions at the centres of the
+# cells, in array order.
 map_of <- function(values = NULL) {
   box <- sf::st_bbox(c(xmin = 0, ymin = 0, xmax = 1, ymax = 0.8))
   map <- stars::st_as_stars(box, nx = 4, ny = 3)

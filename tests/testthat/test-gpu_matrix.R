@@ -56,8 +56,8 @@ test_that("rows and columns are selected as in a matrix", {
   expect_error(there[, "a"], class = "kernops_input_error")
 })
 
-# Expects that op returns the same results for data on the host, for the same data on the GPU, and if only some of the
-# data are on the GPU.
+# Expects that op returns the same results if all data are on the host, if all data are on the GPU, and if only some of
+# the data are on the GPU.
 expect_same <- function(op, input, ...) {
   expected <- op(input, ...)
   everything <- lapply(input, gpu_matrix, "float64")
@@ -158,8 +158,8 @@ test_that("linear systems are solved on the GPU", {
   expect_error(solve_on("cpu", gpu_matrix), class = "kernops_input_error")
 })
 
-# Operations on a GPU modify vectors in place. To test this on the host, each vector is an environment, which operations
-# can modify in place.
+# Operations on a GPU modify vectors in place. To test the solvers with such operations on the host, each vector is an
+# environment, which operations can modify in place.
 box <- \(value) structure(list2env(list(value = value), parent = emptyenv()), class = "box")
 registerS3method("dim", "box", \(x) dim(x$value))
 registerS3method("[", "box", \(x, i, j, drop) box(x$value[, j, drop = FALSE]))

@@ -1,6 +1,6 @@
-# The likelihood of a table, computed cell by cell; a cell is a box of locations, and its halo has the observations
-# around it that its points may have as neighbours. Oracles: dense matrices in plain R for all neighbours, searches
-# through all points, and fits in memory with the same ordering.
+# The likelihood of a table, computed cell by cell; a cell is a box of locations, and the halo of a cell has the
+# observations around the cell that may be neighbours of its points. Oracles: dense matrices in plain R for all
+# neighbours, searches through all points, and fits in memory with the same ordering.
 
 # -2 log-likelihood by generalised least squares.
 dense_value <- function(d, x, noise, weights, reml) {

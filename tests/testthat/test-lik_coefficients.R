@@ -209,7 +209,7 @@ test_that("derivatives of squares of products agree with dense matrices in plain
   G <- products(rows)
   D <- 1 + diag(G)
   squares_of <- \(G) (G^2 / outer(D, D)) * (1 - diag(7))
-  # columns 4 and 6 occur in the same rows, and so do columns 5 and 7
+  # columns 4 and 6 occur in the same rows; columns 5 and 7 occur in the same rows
   pairs <- rbind(c(1L, 4L, 4L, 5L), c(1L, 4L, 6L, 7L))
   one <- kernops:::effects_square_adjoint(rows, columns, values, D, pairs, 1L)
   expect_equal(one$squares, rowSums(squares_of(G)))

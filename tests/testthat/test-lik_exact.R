@@ -117,7 +117,7 @@ test_that("the leave-one-out prediction of an observation that alone determines 
   columns <- c("fit", "se.fit", "zscore")
   quiet_cv <- \(...) suppressWarnings(gp_cv(...), classes = "kernops_unknown_fold")
   expect_equal(quiet_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
-  # in the fold of the first observation, the others are predicted with the coefficients that can be estimated
+  # the other observations in the fold of the first one are predicted with the coefficients that can be estimated
   folds <- c(1, rep(1:4, length.out = 19))
   expect_equal(quiet_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
                ignore_attr = TRUE)
@@ -138,7 +138,7 @@ test_that("fit, prediction and leave-one-out need little more memory than one n 
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
   skip_if_not_in_library()
-  n <- 4700 # two such matrices exceed the memory of the process
+  n <- 4700 # two n x n matrices exceed the memory of the process
   script <- bquote({
     .libPaths(.(.libPaths()))
     options(kernops.threads = 2) # each thread allocates tiles

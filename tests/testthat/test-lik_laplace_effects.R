@@ -267,6 +267,6 @@ test_that("summaries and predictions share a factor of the posterior precision",
   }, "kernops")
   summary(fit)
   predict(fit, new_surveys, se.fit = TRUE)
-  # one call for the terms of a summary, and one for predictions
+  # one factorisation for the terms of a summary, and one factorisation for predictions
   expect_lte(calls, 2)
 })

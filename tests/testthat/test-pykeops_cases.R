@@ -153,7 +153,7 @@ test_that("products, their transposes and derivatives in the right-hand side are
   v <- op(list(X, Y, B))
   by_b <- keops_grad(op, "b")(list(X, Y, B, 2 * v)) # the gradient of sum(v^2)
   expect_close(by_b, 2 * t(exp(-D2)) %*% exp(-D2) %*% B)
-  again <- op(list(X, Y, 2 * by_b)) # the gradient of sum(by_b^2), which is linear in b and hence the same product again
+  again <- op(list(X, Y, 2 * by_b)) # by_b is linear in b, so that the gradient of sum(by_b^2) is such a product
   expect_close(keops_grad(op, "b")(list(X, Y, B, 2 * again)), 4 * crossprod(exp(-D2)) %*% by_b)
 })
 

@@ -1,5 +1,5 @@
-# Order statistics, ranks, permutations and the first values of segments on the GPU: the bits equal those of the CPU,
-# which the tests of seg_order_statistics and seg_sort compare with base R.
+# Order statistics, ranks, permutations and the first values of segments on the GPU: the bits equal the bits of the CPU.
+# The tests of seg_order_statistics and seg_sort compare results of the CPU with base R.
 
 sizes <- c(0, 1, 2, 3, 8, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 0, 4097, rep(c(1, 5, 2), 12), 0)
 count <- sum(sizes)

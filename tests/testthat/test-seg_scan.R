@@ -1,6 +1,7 @@
 # Scans of segments, against reductions of each prefix in plain R.
 
-# The definition: `reduce` is applied, for each value, to the values of the segment up to it, or from it if `reverse`.
+# The definition: for each value, `reduce` is applied to the values of the segment up to this value or, if `reverse` is
+# TRUE, from this value on.
 oracle_scan <- function(x, positions, reduce, exclusive = FALSE, reverse = FALSE, size = 1) {
   result <- matrix(NA_real_, length(x), size)
   for (at in positions) {
