@@ -86,8 +86,8 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   v
 }
 
-# The covariance matrix of all estimated parameters, in which the coefficients of the trend come first. It is the
-# inverse of the information of the search.
+# The covariance matrix of all estimated parameters, in which the coefficients of the trend come first. The matrix is
+# the inverse of the information of the search.
 family_vcov <- function(object) {
   parameters <- object$outer$parameters
   free <- which(!parameters$fixed)

@@ -87,8 +87,8 @@ laplace_of_smooths <- function(problem, likelihood, theta, step = 1e-3) {
        next_variances = stats::setNames(squares / pmax(free, 1e-8), names(random)))
 }
 
-# The fit with the marginal log-likelihood. Its degrees of freedom count the variances of the smooths instead of their
-# random coefficients.
+# The fit with the marginal log-likelihood. The degrees of freedom of this fit count the variances of the smooths
+# instead of the random coefficients.
 with_marginal_likelihood <- function(fit, marginal) {
   if (is.null(marginal)) return(fit)
   fit$loglik <- fit$loglik + marginal$value

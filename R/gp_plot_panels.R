@@ -28,7 +28,7 @@ with_shown_parts <- function(x, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
 }
 
-# A text such as ": trend, matern", which is appended to a title and names the shown parts.
+# A text that names the shown parts, such as ": trend, matern", and is appended to a title.
 words_of_parts <- function(x) {
   parts <- x$shown
   if (is.null(parts)) return("")

@@ -34,8 +34,8 @@ some_pairs <- function(x, chosen, by_rows) {
   if (by_rows) x[chosen, , , drop = FALSE] else x[, chosen, , drop = FALSE]
 }
 
-# An operator that returns the terms of all pairs as a matrix with rows i and columns j. It has the interface of
-# kernel_operator(). Internally, the points i are a list of pairs.
+# An operator that returns the terms of all pairs as a matrix with rows i and columns j. The operator has the interface
+# of kernel_operator(). Internally, the points i are a list of pairs.
 stored_pairs_operator <- function(formula, args, sum_scheme, precision, backend, device) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])

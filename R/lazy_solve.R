@@ -70,7 +70,8 @@ names_that_fit <- function(names, from, to) {
   c(ifelse(kept, names, list(NULL)), rep(list(NULL), length(to) - length(from)))
 }
 
-# Solves a system with a complex right-hand side. Its real and imaginary parts become adjacent columns of a real system.
+# Solves a system with a complex right-hand side. The real and imaginary parts of each column become adjacent columns of
+# a real system.
 solve_complex <- function(a, b, lambda, ...) {
   parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
   real <- seq_len(ncol(b))

@@ -3,7 +3,7 @@
 # The derivatives of -2 log-likelihood. Parameters of the field change the rows of U, and thus the inner products of
 # whitened columns. Parameters of an effect change only the inner products of the columns of the effect. Let A be the
 # derivatives of the value with respect to these products, and H = L^-1 dS L'^-1. The value then changes by the sum of
-# tr (I - A) H over the levels.
+# tr (I - A_l) H over the levels l, where A_l is the diagonal block of A for the coefficients of level l.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_gram <- solved$by_gram()

@@ -69,9 +69,10 @@ split_parameters <- function(theta, model, data) {
        beta = theta[-seq_len(count + length(own))])
 }
 
-# The gradient of the value in all parameters. The mode depends on the parameters, and W depends on the mode; the vector
-# u accounts for this dependence (Rasmussen and Williams 2006, 5.23 and 5.24). Let v be the variances of the process
-# given the data, and D minus the second derivatives of the log density. Then s = v dW and u = (I + D K)^-1 s.
+# The gradient of the value with respect to all parameters. The mode depends on the parameters, and W depends on the
+# mode; the vector u accounts for this dependence (Rasmussen and Williams 2006, 5.23 and 5.24). Let v be the variances
+# of the process given the data, and D minus the second derivatives of the log density. Then s = v dW and u = (I + D
+# K)^-1 s.
 dense_laplace_gradient <- function(factor, state, data, field) {
   posterior <- state$posterior
   variance <- posterior$variances()
@@ -99,9 +100,9 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   density_dispersion(data$family, data$y, data$prior, state$terms$eta, phi, !is.null(state$terms$curvature))
 }
 
-# The information matrix for the search. Its block for the covariance and its block for the trend are those of the
-# Gaussian model that has the same mode. The block for the covariance is the average information, from the columns dK k.
-# inverse_times(b) multiplies b by the inverse covariance of the Gaussian model. The block for the family is the
+# The information matrix for the search. The blocks for the covariance and for the trend are the information matrices of
+# the Gaussian model that has the same mode. The block for the covariance is the average information, from the columns
+# dK k. inverse_times(b) multiplies b by the inverse covariance of the Gaussian model. The block for the family is the
 # information of the log density if the process is held fixed.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)

@@ -8,9 +8,9 @@
 # large, or L L' is not positive definite, the conditioning sets are widened, and the pairs of points in the wide sets
 # are added to the pattern.
 
-# An environment that all conditioning sets of one likelihood share. It has the number `count` of neighbours in wide
-# sets, which grows up to `most`; the number of `probes`; and `enough`, the largest acceptable standard error of log det
-# H.
+# An environment that all conditioning sets of one likelihood share. The environment has the number `count` of
+# neighbours in wide sets, which grows up to `most`; the number of `probes`; and `enough`, the largest acceptable
+# standard error of log det H.
 wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) {
   list2env(list(count = count, most = Inf, probes = probes, enough = enough))
 }

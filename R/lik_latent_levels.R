@@ -61,8 +61,9 @@ levels_posterior <- function(pattern, factor, probes) {
   )
 }
 
-# Let H = E + E' with lower triangular blocks E, one for each level. The columns C change by C E, and v' S v changes by
-# 2 v' (S - I) E v. Therefore the derivatives are the upper triangles of the blocks of v v' (S - I).
+# Let H be the relative change of the covariances of levels, as in gap_of_blocks.default(), and H = E + E', where E has
+# a lower triangular block for each level. The columns C change by C E, and v' S v changes by 2 v' (S - I) E v.
+# Therefore the derivatives are the upper triangles of the blocks of v v' (S - I).
 gap_of_blocks.level_directions <- function(x, before, size, count) {
   rows <- before + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)

@@ -16,10 +16,10 @@
 level_basis <- 16
 most_level_signs <- 256
 
-# An environment that likelihoods with the same coefficients share. It has the `seed`; the number `count` of random
-# signs, which grows until the standard error of the log-likelihood is at most the argument `error`; the `reference`;
-# and the standard errors of log det S at the reference (`least`) and of the latest estimate (`error`). Without
-# `determinant`, log det S is not computed.
+# An environment that likelihoods with the same coefficients share. The environment has the `seed`; the number `count`
+# of random signs, which grows until the standard error of the log-likelihood is at most the argument `error`; the
+# `reference`; and the standard errors of log det S at the reference (`least`) and of the latest estimate (`error`).
+# Without `determinant`, log det S is not computed.
 level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE) {
   list2env(list(seed = seed, count = count, wanted = error, determinant = determinant))
 }

@@ -101,6 +101,6 @@ tridiagonal <- function(diagonal, below) {
   M
 }
 
-# Returns a function solved() for krylov_basis(). It returns TRUE for a column x if the residual of A^-1 x is below
-# `tol` times the norm of x.
+# Returns a function solved() for krylov_basis(). The function solved() returns TRUE for a column x if the residual of
+# A^-1 x is below `tol` times the norm of x.
 krylov_solved <- function(tol) function(run) run$residual < tol

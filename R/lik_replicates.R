@@ -5,8 +5,8 @@
 # There is one stratum if all noise is the nugget or all noise variances are known. In all other cases, there is one
 # stratum for each pair of a known noise variance and a weight. With the sum p of shares at a location, the likelihood
 # depends on the mean of the observations at the location, weighted by their shares, with noise variance s_h / p. The
-# likelihood also depends on the inner products of the deviations of the response and the trend from these means. A few
-# rows without a field, data$within, have the same inner products:
+# likelihood also depends on the inner products of the deviations from the means at the locations, for the response and
+# for the columns of the trend. A few rows without a field, data$within, have the inner products of these deviations:
 #   y, x, noise, weights   the data of the rows within locations
 #   spare                  for each row, the number of terms log s_h of the log-determinant beyond the first
 #   constant               the rest of the log-determinant

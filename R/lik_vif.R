@@ -47,8 +47,8 @@ vif_likelihood <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = part))
 }
 
-# Returns a function that calls f, or returns the latest result if the arguments have not changed. This saves an
-# evaluation because a search begins at the parameters at which the previous search ended.
+# Returns a function that calls f, or returns the latest result if the arguments have not changed. Returning the latest
+# result saves an evaluation, because a search begins at the parameters at which the previous search ended.
 with_latest <- function(f) {
   latest <- NULL
   function(...) {

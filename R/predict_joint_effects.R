@@ -1,6 +1,6 @@
 # Joint predictions of fits with a family and with random effects or smooths. The base points (predict_base.R) are the
 # coefficients of the effects, followed by the field at the places, which are distinct locations. A new value of the
-# process is exactly the sum of some coefficients and a new value of the field. Coefficients of levels without
+# process is the sum of some coefficients and a new value of the field, without an error. Coefficients of levels without
 # observations are additional independent values.
 
 # Extends `sets`, the conditioning sets of new values of the field (see joint_sets()). New coefficients are added before

@@ -11,10 +11,10 @@
 # second term adds the missing part of the variances of single cells. In zones with at most `nodes` cells, each cell is
 # a rectangle, so f and g are equal.
 #
-# The state of sums over zones is a list of the matrix `sums` and of `nodes`. `sums` has a row for each zone, the
-# columns `area` and `total`, and a column for each threshold. `nodes` has an element for each window: `u`, `x` and
-# `offset` of the two cells, first for the first cells of all rectangles, then for the second cells; and the `zone`, the
-# `area`, the `count` of cells, the number (`rectangle`) and the `tile` of each rectangle.
+# The state, to which each window adds its cells, is a list of the matrix `sums` and of `nodes`. `sums` has a row for
+# each zone, the columns `area` and `total`, and a column for each threshold. `nodes` has an element for each window:
+# `u`, `x` and `offset` of the two cells, first for the first cells of all rectangles, then for the second cells; and
+# the `zone`, the `area`, the `count` of cells, the number (`rectangle`) and the `tile` of each rectangle.
 
 # The sizes of the rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and `most`, the maximum of
 # `rows`. If the height of windows is a multiple of `most`, no rectangle is divided between windows.

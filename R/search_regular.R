@@ -8,7 +8,7 @@ search_from <- function(theta, evaluate, model, profile, control) {
   free <- search$free
   theta_of <- function(s) replace(theta, free, from_search(search$some, s))
   start <- to_search(search$some, theta[free])
-  # the best of all visited points; nlminb() may return a worse point because of rounding
+  # the best visited point, because nlminb() may return a worse point in case of rounding errors
   best <- list(s = start, value = Inf)
   latest <- NULL
   visit <- function(s) {

@@ -96,9 +96,9 @@ few_responses <- function(groups, max_count = 64) {
   kept
 }
 
-# Stretches the logarithms s of starting values of ranges, so that the shortest range is a sixteenth of its previous
-# value, which is the spacing of evenly spaced points. Ranges below this spacing are needed, because estimates of short
-# ranges depend on a few points that are close to each other.
+# Stretches s, the logarithms of starting values of ranges. The shortest starting value is at first the distance of
+# neighbouring points in an even arrangement of the points; this function divides the shortest value by 16. Ranges below
+# this distance are needed, because estimates of short ranges depend on a few points that are close to each other.
 longer_axis <- function(s) {
   if (!length(s)) return(s)
   high <- apply(s, 1, max)

@@ -62,9 +62,9 @@ refine_gradient <- function(search) {
   TRUE
 }
 
-# The expected loss of log-likelihood due to random probes: the difference between the true optimum and the optimum of
-# the estimate with the present probes. refine_gradient() draws as many probes as necessary for a loss of at most
-# `allowed_loss`.
+# The expected loss of log-likelihood due to random probes: the log-likelihood at its optimum minus the log-likelihood
+# at the optimum that a search with the present probes finds, on average over random probes. refine_gradient() draws as
+# many probes as necessary for a loss of at most `allowed_loss`.
 probe_loss <- function(search) {
   point <- search$point
   noise <- (point$state$noise() * tcrossprod(point$slope))[search$free, search$free, drop = FALSE]

@@ -10,7 +10,7 @@
 #   outer(x, y)          x y'
 #   combine(C, x)        C x for a small matrix C
 #   dots(x, y)           the inner products of column i of x and column i of y
-#   products(x, y)       the inner products of each column of x with the columns of y that belong to the neighbours
+#   products(x, y)       for each point, the inner products of its column of x with the columns of y of its neighbours
 #   adjoint(weights, log_sd)  the arguments are the derivatives of a function with respect to the weights and log(sd).
 #                        Returns the gradient with respect to theta and, for each set, K^-1 times the derivatives with
 #                        respect to the weights, where K is the covariance of the neighbours

@@ -133,5 +133,6 @@ most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
-# The smallest ratio of the residual after a pass to the residual before it that the precision of the products allows.
+# For each precision of products, the smallest possible ratio of the residual after a pass to the residual before the
+# pass.
 reach <- c(float64 = 0, float32 = 1e-6)

@@ -63,7 +63,8 @@ entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kernel_operator(entries$formula, args, "auto", "float64", "cuda", device, stored = !pairs)
 }
 
-# The coordinates of the points of K, each divided by the distance over which correlations decrease along it.
+# The coordinates of the points of K, where each coordinate is divided by the distance over which correlations decrease
+# along this coordinate.
 entries_coordinates <- function(entries) {
   pairs <- entries_operator(entries, pairs = TRUE)
   values <- function(x, y) as.vector(pairs(list(theta = entries$theta, x = x, y = y)))

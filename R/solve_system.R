@@ -137,7 +137,7 @@ point_numbers <- function(numbered, b_name, rows, columns) {
   lapply(of_axes[intersect(names(of_axes), environment(numbered)$about$variables$name)], as.numeric)
 }
 
-# The names of the variables on the axis of the sum, which is the axis of b.
+# The names of the variables on the axis of b, over which `op` sums.
 on_axis <- function(op, b_name) {
   with(environment(op)$about$variables, name[category == category[name == b_name]])
 }

@@ -75,8 +75,8 @@ smallest_eigenvalue <- function(system, precond, z, miss) {
 
 # The limit of a one-sided interval for tr W, where W is positive semidefinite with eigenvalues of at most `largest`.
 # The limit is computed from `mean`, the mean of z' W z over s standard normal vectors z, which is a sum of chi-squared
-# variables. For a given trace, the distribution of the mean is widest if all eigenvalues are 0 or `largest` or, if the
-# trace is less than `largest`, if only one eigenvalue is not 0 (Szekely and Bakirov 2003).
+# variables. For a given trace, the distribution of the mean is widest if all eigenvalues are 0 or `largest`. If the
+# trace is less than `largest`, the distribution is widest if only one eigenvalue is not 0 (Szekely and Bakirov 2003).
 trace_limit <- function(mean, largest, s, miss, upper) {
   if (mean <= 0) return(0)
   excess <- function(log_trace) {

@@ -132,10 +132,10 @@ line_row_means <- function(u) {
   means
 }
 
-# The means of line_means() for points with any number of coordinates and matrices whose entries are the function
-# `outer` of squared distances. Three passes over all pairs compute row means, then sums over centred entries, then
-# products of centred entries of A with entries of B for permuted points, which need no centring. `factors` multiply the
-# squared distances within x and within y.
+# The means of line_means() for points with any number of coordinates. `outer` is the name of a function of formulas; an
+# entry of A or B is this function of the squared distance of two points. Three passes over all pairs compute row means,
+# then sums over centred entries, then products of centred entries of A with entries of B for permuted points, which
+# need no centring. `factors` multiply the squared distances within x and within y.
 centred_means <- function(pair, outer, factors, backend) {
   n <- nrow(pair$x)
   run <- function(formula, sizes, input) {

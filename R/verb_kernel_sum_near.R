@@ -56,9 +56,9 @@ near_pairs <- function(torus, modes, x, y, precision) {
        pairs = by_x$pairs, ranges = new_ranges(c(by_x$ranges, by_y$ranges)))
 }
 
-# The rows of points in the order of their cells, and for each cell with points its number and the count of its points.
-# The numbers of two cells that are adjacent along the last coordinate differ by one; `strides` has the differences for
-# the other coordinates. The grid of cells has an empty cell on each side of the box.
+# The rows of points in the order of their cells; and, for each cell that contains points, the number of the cell and
+# the count of points. The numbers of two cells that are adjacent along the last coordinate differ by one; `strides` has
+# the differences for the other coordinates. The grid of cells has an empty cell on each side of the box.
 sorted_cells <- function(points, torus, radius) {
   count <- ceiling(torus$span / radius) + 3
   cell <- lapply(seq_along(torus$wide), \(k) floor((points[, torus$wide[k]] - torus$low[k]) / radius[k]) + 1)
