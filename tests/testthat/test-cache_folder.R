@@ -47,7 +47,7 @@ test_that("links to folders are followed, and the folders that contain the links
   expect_true(cuda_is_trusted(file.path(link, "direct")))
   expect_true(cuda_is_trusted(file.path(link, "relative", "..", "real", "new")))
   expect_false(cuda_is_trusted(file.path(link, "loop")))
-  open_to(link, "0777") # others could redirect the link
+  open_to(link, "0777") # other users could redirect the link
   expect_false(cuda_is_trusted(file.path(link, "direct")))
   open_to(link, "0755")
   open_to(folder, "0770")

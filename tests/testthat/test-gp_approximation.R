@@ -1,5 +1,5 @@
-# The reported changes if the number of neighbours were doubled, against separate fits with twice as many neighbours;
-# fits with `neighbours = "auto"`, against exact fits.
+# The changes that a fit reports for twice as many neighbours, against separate fits with twice as many neighbours; fits
+# with `neighbours = "auto"`, against exact fits.
 
 plane <- function(n, noise = 0.05, range = 0.2, seed = 1, nu = 1.5) {
   withr::local_seed(seed)

@@ -100,7 +100,8 @@ test_that("a trend with noise alone does not need coordinates", {
 test_that("drop1() and step() compare trends as for lm()", {
   fit <- gp(z ~ w + a, points, ~ a + b, noise_alone())
   plain <- lm(z ~ w + a, points)
-  # a nugget alone is the model of lm(); extractAIC() of lm() omits the constant n (1 + log(2 pi)) and the variance
+  # a nugget alone is the model of lm(); extractAIC() of lm() omits the constant n (1 + log(2 pi)), and does not count
+  # the variance as a parameter
   n <- nrow(points)
   expect_equal(extractAIC(fit), extractAIC(plain) + c(1, n * (1 + log(2 * pi)) + 2), tolerance = 1e-6)
   expect_equal(diff(drop1(fit)$AIC), diff(drop1(plain)$AIC), tolerance = 1e-6)

@@ -1,4 +1,4 @@
-# Indicator kriging, against package gstat with corrections of the order in plain R.
+# Indicator kriging, against package gstat; code in plain R corrects the order of gstat's probabilities.
 
 seen <- withr::with_seed(91, smooth_case(70, noise = 0.4))
 new <- withr::with_seed(92, data.frame(a = runif(40), b = runif(40)))

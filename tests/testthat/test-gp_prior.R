@@ -65,7 +65,7 @@ test_that("the fit is the posterior mode of plain R, and logLik() excludes the p
   expect_equal(unname(coef(ml, "covariance")[names(ours)]), exp(best), tolerance = 1e-4)
 })
 
-test_that("priors by full names take precedence, a range of one coordinate has a prior for d = 1, fixed parameters have none", {
+test_that("priors by full names take precedence, ranges of one coordinate have d = 1, fixed parameters have no prior", {
   both <- priors_of(list(range = pc_range(1), matern2.range = lognormal(0, 1)),
                     covariance_model(matern(3/2) + matern(5/2) + nugget(), 2), "REML", NULL)
   expect_identical(vapply(both, function(each) each$prior$kind, ""), c("pc_range", "lognormal"))
