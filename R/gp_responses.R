@@ -54,7 +54,7 @@
 #'   For one known range the statistic would be 0 with probability one half, and otherwise chi-squared with one degree
 #'   of freedom (Self and Liang 1987). With an estimated range the statistic is the maximum over ranges, and p-values
 #'   from this distribution are too small. The distribution under the null hypothesis depends neither on the
-#'   coefficients of the trend nor on the variance, so that it can be simulated: `null_draws` responses of noise at the
+#'   coefficients of the trend nor on the variance. Therefore it is simulated: `null_draws` responses of noise at the
 #'   same points (default 400, see [gp_control()]) are fitted. A p-value is the share of simulated statistics that are
 #'   at least as large as the statistic of the response. For statistics in the range of the largest tenth of the
 #'   simulated statistics and above, the p-value follows the tail of the maximum of a Gaussian process (Davies 1977),

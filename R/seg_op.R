@@ -18,8 +18,8 @@
 #'
 #' @param formula a string with the variables `a` and `b` that gives one number; or a named vector of strings, a formula
 #'   for each field.
-#' @param identity the result of an empty segment; for several fields a vector with a number for each field, named by
-#'   the fields.
+#' @param identity the result of an empty segment: a number or, for several fields, a vector with a number for each
+#'   field, named by the fields.
 #' @param values for an operation that is associative only for some numbers: a vector of numbers for which it is
 #'   associative (for several fields, a data frame). The test draws its triples from these numbers. For example, `"a !=
 #'   b"` is associative for `values = 0:1`.

@@ -35,7 +35,8 @@
 #'   their results.
 #' @param output `"host"`: an R vector or array. `"gpu"`, if `x` is a [gpu_matrix()] or the backend is `"cuda"`: a
 #'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`, or if the CPU reduces), without names and with
-#'   `NaN` for missing results. Or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#'   `NaN` for missing results. `output` may also be a [gpu_matrix()] that is overwritten with the result, as in
+#'   [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. Results of `"range"` and several
 #'   quantiles have an additional dimension.

@@ -16,8 +16,8 @@
 #' @param op the operation: a name from the table of [seg_reduce()], or a [seg_op()].
 #' @param exclusive whether the result at a value excludes this value. The first result of a segment is then the result
 #'   of an empty segment, such as 0 for `"sum"`.
-#' @param reverse whether the scan runs from the last value of a segment to the first. Positions always count from the
-#'   first value.
+#' @param reverse whether the scan runs from the last value of a segment to the first value. Positions always count from
+#'   the first value.
 #' @param empty the result at positions where all values so far were omitted or excluded, instead of the value in the
 #'   table of [seg_reduce()].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
@@ -26,7 +26,7 @@
 #'   in the memory of the GPU together with their results, are processed by the CPU.
 #' @param output `"host"`: an R vector or array. `"gpu"`, if `x` is a [gpu_matrix()] or the backend is `"cuda"`: a
 #'   [gpu_matrix()] in the precision of `x` (`float64` with `empty`), without names and with `NaN` for missing results.
-#'   Or a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#'   `output` may also be a [gpu_matrix()] that is overwritten with the result, as in [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. Results of `"range"` have an
 #'   additional dimension, `c("min", "max")`.

@@ -22,8 +22,8 @@
 #'   other entries: repeated products copy only `v`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`, which uses the GPU if `v` is a [gpu_matrix()]; the product then has the
 #'   precision of `v`.
-#' @param output `"host"`: an R vector or matrix. `"gpu"`: a `float64` [gpu_matrix()], if the GPU multiplies. Or a
-#'   [gpu_matrix()] that is overwritten, as in [seg_reduce()].
+#' @param output `"host"`: an R vector or matrix. `"gpu"`: a `float64` [gpu_matrix()], if the GPU multiplies. `output`
+#'   may also be a [gpu_matrix()] that is overwritten with the result, as in [seg_reduce()].
 #'
 #' @return A vector with an entry for each row of `A`, with the row names of `A`; a matrix if `v` is a matrix.
 #'   `spmv_plan()`: an object for the argument `plan`.

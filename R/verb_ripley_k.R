@@ -7,8 +7,8 @@
 #' @param x the points: an n x 2 matrix or data frame of finite numbers.
 #' @param window the rectangle in which the points were observed: a 2 x 2 matrix with the ranges of the coordinates as
 #'   its columns, such as `cbind(c(0, 100), c(0, 50))`. It must contain all points.
-#' @param y the points of another pattern in the same rectangle, m x 2. The functions are then computed from pairs of a
-#'   point of `x` and a point of `y`.
+#' @param y the points of another pattern in the same rectangle, m x 2. With `y`, the functions are computed from pairs
+#'   of a point of `x` and a point of `y`.
 #' @param r the distances: ascending, non-negative numbers. Default: 513 equal steps from 0 to the smaller of a quarter
 #'   of the shorter side and \eqn{\sqrt{1000 / (\pi \lambda)}}, where \eqn{\lambda} is the number of points of `y`, or
 #'   of `x` without `y`, per unit of area.
