@@ -97,8 +97,8 @@ t_mixture <- function(centers, scales, df = 5) {
   })
 }
 
-# The numbers of n draws, in random order. Number k occurs n w_k times, rounded up or down, where w_k is its weight
-# divided by the sum of the weights.
+# Draws n of the numbers 1, 2, ..., length(weight), with repetitions, in random order. Number k occurs n w_k times,
+# rounded up or down, where w_k is the weight of number k divided by the sum of the weights.
 systematic_sample <- function(weight, n) {
   upto <- cumsum(weight)
   levels <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]

@@ -11,8 +11,8 @@ boxcox_back <- function(t, lambda) {
 # of the response.
 boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
 
-# Converts the argument `transform` of gp() to NULL or to a list of `lambda`, which is NA if it is to be estimated, and
-# `estimated`.
+# Converts the argument `transform` of gp() to NULL, or to a list with the elements `lambda` and `estimated`. If lambda
+# is to be estimated, `lambda` is NA and `estimated` is TRUE.
 as_transform <- function(x, estimate, method, parts, prior, call = caller_env()) {
   if (is.null(x)) return(NULL)
   lambda <- lambda_of(x, call)

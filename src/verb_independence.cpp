@@ -16,7 +16,8 @@ struct PlanePoint {
 };
 
 // The sum of (b.x - a.x) (b.y - a.y) over all pairs of a point a and a later point b with a.y <= b.y, by a merge sort
-// by y. When two sorted runs are merged, running sums over the first run contain all points a that precede the next b.
+// by y. When two sorted runs are merged, `count`, `x`, `y` and `xy` are sums over the points a of the first run that
+// come before the next point b in the merged order.
 double sum_of_rising_pairs(std::vector<PlanePoint>& points, std::vector<PlanePoint>& merged) {
   const size_t n = points.size();
   double total = 0;

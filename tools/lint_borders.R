@@ -35,7 +35,8 @@ stays_within <- function(files, forbidden, allowed = character()) {
 
 # ---- A set of operations is a column of ops.def or segments.def ----
 
-# Finds sets of operations that are listed outside the tables.
+# sets_are_columns() finds sets of operations that are listed outside the tables. `free_sets` has the files that may
+# list sets of operations, with the purpose of these sets.
 free_sets <- c("src/cuda/segments/source.cpp" = "kernels to compile at installation, and kernels to test")
 
 id <- "(OpId|StatisticId)::\\w+"

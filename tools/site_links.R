@@ -12,7 +12,8 @@ link_settings <- function(address, package) {
                                        issue = paste0(address, "/issues/"), user = ""))))
 }
 
-# Returns the fields of DESCRIPTION that contain the address.
+# Sets the fields URL and BugReports from the address; `fields` has the lines of a DESCRIPTION file. An empty address
+# changes nothing.
 with_address <- function(fields, address) {
   if (!nzchar(address)) return(fields)
   fields <- fields[!grepl("^(URL|BugReports):", fields)]

@@ -13,7 +13,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Flags that open folders of the path which the user may not read.
+// The flag that opens a folder which the user may enter but not read. O_RDONLY, the fallback, requires permission to
+// read.
 #if defined(O_PATH)
 constexpr int search_only = O_PATH;
 #elif defined(O_SEARCH)

@@ -1,6 +1,6 @@
 # Operations that are composed of others: tensors, splines, soft dynamic time warping, derivatives in formulas.
 
-# Row-major tensors stored in R's column-major order, with reversed dimensions.
+# tensor() makes an array from entries in row-major order; flat() returns the entries of an array in row-major order.
 tensor <- \(a, shape) aperm(array(a, rev(shape)), rev(seq_along(shape)))
 flat <- \(t) as.vector(aperm(t, rev(seq_along(dim(t)))))
 

@@ -71,7 +71,7 @@ test_that("a smaller tolerance uses more neighbours, up to all of them", {
   expect_equal(all$loglik, gp(z ~ 1, d, ~ a + b, field, "exact", "none")$loglik, tolerance = 1e-10)
 })
 
-test_that("the change is also reported for counts, groups, several variables, weights and transformations", {
+test_that("the change with twice the neighbours is reported for counts, groups, lmc(), weights and transformations", {
   d <- plane(400)
   d$count <- withr::with_seed(1, rpois(400, exp(d$z / 3)))
   d$group <- rep(1:2, 200)

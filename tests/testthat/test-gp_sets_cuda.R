@@ -136,7 +136,7 @@ test_that("rows of sparse factors, and their derivatives, agree with the CPU for
   }
 })
 
-test_that("the first singular set is reported, and points that their set determines have standard deviation 0", {
+test_that("the first singular set is reported, and the point of this set has standard deviation 0", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4))
   sets <- near(9)$matrix

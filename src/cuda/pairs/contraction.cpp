@@ -71,8 +71,8 @@ class Tiler : Tiling {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
       if (take_out_factor_of(*product)) return;
-      // in the gradient with respect to y of k(x, y) b, where b belongs to the row, b is a factor within nested
-      // products
+      // the factor may be in a nested product, such as a value b of the row in the gradient of k(x, y) b with respect
+      // to y
       const Step* outer = plan.maker(*product);
       if (!outer || !op_row(outer->op).is(OpId::Mult)) continue;
       Step made = *outer;

@@ -29,7 +29,7 @@ struct Points {
         bounds(size_t(2 * whole(count)) * sizeof(float)) {}
   static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
 
-  // Returns the part for a range of points; `item_bytes` is the distance between items of `level`.
+  // Returns the addresses of the data of a range of points. `level` has one item of `item_bytes` bytes for each point.
   NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
     const auto at = [&](const Buffer& buffer, Count bytes) {
       return static_cast<char*>(buffer.address()) + range.begin * bytes;

@@ -19,7 +19,8 @@ void seg_reduce(const SegmentRequest& work);
 // segments. The numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// Computes one result for each value, for one output after another. All values must fit into one batch.
+// Scans the values once for each output of the operation; each scan computes one result for each value. All values must
+// fit into one batch.
 void seg_scan(const SegmentRequest& work);
 
 // Converts a request to a SegmentRequest without weights. Sorting and statistics of sorted values
