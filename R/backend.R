@@ -41,15 +41,43 @@ isa <- function() {
 
 # The number of cores, reduced to OpenMP's thread limit if one is set, and to at most two under R CMD check.
 default_threads <- function() {
-  if (is.null(the$cores)) {
-    cores <- parallel::detectCores()
-    the$cores <- if (is.na(cores)) 1L else as.integer(cores)
-  }
+  if (is.null(the$cores)) the$cores <- available_cores()
   set <- Sys.getenv(c("OMP_THREAD_LIMIT", "_R_CHECK_LIMIT_CORES_"), names = FALSE)
   if (!any(nzchar(set))) return(the$cores) # evaluated at every call
   limit <- if (nzchar(set[[1]])) suppressWarnings(as.integer(set[[1]])) else NA
   checking <- tolower(set[[2]]) %in% c("true", "warn")
   max(1L, min(the$cores, limit, if (checking) 2L, na.rm = TRUE))
+}
+
+# The number of cores of the machine, or less where the system allows this process fewer: on Linux by the list of
+# allowed cores, and by the quota of time of a container (cgroup, versions 2 and 1).
+available_cores <- function(root = "/") {
+  fields <- function(path, ...) {
+    tryCatch(suppressWarnings(scan(file.path(root, path), "", quiet = TRUE, ...)), error = function(e) character())
+  }
+  status <- fields("proc/self/status", sep = "\n")
+  ranges <- sub(".*:\\s*", "", grep("^Cpus_allowed_list:", status, value = TRUE))
+  ends <- lapply(strsplit(as.character(unlist(strsplit(ranges, ","))), "-"), as.integer)
+  allowed <- sum(vapply(ends, function(range) range[[length(range)]] - range[[1]] + 1L, 0L))
+  folder <- "sys/fs/cgroup"
+  quota <- fields(file.path(folder, "cpu.max"))
+  if (!length(quota)) {
+    quota <- unlist(lapply(file.path(folder, "cpu", c("cpu.cfs_quota_us", "cpu.cfs_period_us")), fields))
+  }
+  quota <- suppressWarnings(as.numeric(quota))
+  share <- if (length(quota) == 2) ceiling(quota[[1]] / quota[[2]])
+  counts <- c(parallel::detectCores(), allowed, share)
+  as.integer(max(1, min(Inf, counts[which(counts > 0)])))
+}
+
+# Evaluates code in one of `count` processes that share the cores of a machine. Without this division, each process
+# would use as many threads as there are cores. A number of threads that the user has set is kept.
+sharing_cores <- function(count, code) {
+  if (is.null(kernops_option("threads"))) {
+    before <- options(kernops.threads = max(1L, threads() %/% as.integer(count)))
+    on.exit(options(before))
+  }
+  code
 }
 
 the <- new.env(parent = emptyenv())

@@ -70,6 +70,8 @@
 #   check_precision          "float64" or "float32"
 #   usable_backend           the backend of a fit, or the CPU if the GPU of the fit is missing
 #   threads                  the number of threads
+#   available_cores          the number of cores that this process may use
+#   sharing_cores            code in one of several processes, with its share of the threads
 #   shown                    a short text of a value
 #   similar_name             the known name that a mistyped name resembles
 #   readable_text            text that can be printed in every locale

@@ -97,5 +97,5 @@ cores_elsewhere <- function() {
 about_worker <- function(k) {
   Sys.sleep(0.1)
   data.frame(host = Sys.info()[["nodename"]], id = Sys.getpid(), threads = threads(),
-             cores = max(parallel::detectCores(), 1, na.rm = TRUE))
+             cores = available_cores())
 }
