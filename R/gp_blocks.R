@@ -25,12 +25,18 @@ fit_table <- function(data, formula, covariance, coords, values, known, how, est
   done <- FALSE
   on.exit(if (!done && !store$kept) remove_store(store))
   fit <- withCallingHandlers({
-    scan <- stage_of(store, "scan", function() scan_table(source, columns, formula, size, control$seed, call = call))
+    wait <- once(wake_workers())
+    scan <- stage_of(store, "scan", function() {
+      if (reads_elsewhere(source, formula)) wait()
+      timed("reading", scan_table(source, columns, formula, size, control$seed, store, call = call))
+    })
+    wait()
     pilot <- pilot_of(scan, formula, covariance, coords, values, known, how, estimate, prior, call)
     check_table_memory(control$memory, scan$n, pilot, call)
     m <- neighbour_count(control, pilot$model$d, scan$n - 1L)
-    blocks <- table_blocks(source, columns, pilot, store, m, size, call)
-    search <- search_blocks(blocks, pilot, how, estimate, call)
+    blocks <- table_blocks(scan, columns, pilot, store, m, call)
+    start <- while_units_are_written(blocks, search_of_typical(blocks, pilot, how, estimate, call))
+    search <- search_blocks(blocks, pilot, start, how, estimate, call)
     block_fit(blocks, pilot, search, how, estimate, call)
   }, kernops_disk_error = function(e) remove_store(store))
   done <- TRUE
@@ -79,16 +85,24 @@ theta_of_cells <- function(pilot, how, estimate, call) {
                       likelihood_for(rows_of_data(pilot$data, rows), pilot$model, how), how, estimate, call)$theta
 }
 
-# The optimum for all observations. The search begins with typical observations in memory, and continues with some of
-# the cells.
-search_blocks <- function(blocks, pilot, how, estimate, call) {
+# The optimum of typical observations, in memory. The search uses no workers, because they write units at this time.
+search_of_typical <- function(blocks, pilot, how, estimate, call) {
   model <- pilot$model
   if (estimate == "none") return(list(theta = pilot$theta))
-  start <- stage_of(blocks$store, "start", function() {
+  search <- function() without_workers({
     data <- subset_data(data_of_records(typical_records(blocks)), TRUE)
     problem <- problem_of_some(pilot, data, orthonormal_trend(data)$residual)
     estimate_covariance(problem, likelihood_for(data, model, how), how, estimate, call)[c("theta", "rivals")]
   })
+  # a separate clock, because the parts of this search are not parts of the likelihood of the table
+  stage_of(blocks$store, "start", function() timed("start", with_clock(new_clock(), "search", search())))
+}
+
+# The optimum of all observations. The search begins at the optimum of typical observations, `start`, and continues with
+# some of the cells.
+search_blocks <- function(blocks, pilot, start, how, estimate, call) {
+  if (estimate == "none") return(start)
+  model <- pilot$model
   theta <- start$theta
   target_of <- function(some) {
     likelihood <- block_likelihood(blocks, model, how, some)
@@ -120,12 +134,7 @@ problem_of_some <- function(pilot, data, residual) {
 block_fit <- function(blocks, pilot, search, how, estimate, call) {
   problem <- replace(pilot, "data", list(block_data(blocks)))
   fit <- finish_fit(problem, block_likelihood(blocks, pilot$model, how), search, call)
-  parts <- pilot$parts
-  for (name in c("x", "u", "z")) parts[[name]] <- parts[[name]][0, , drop = FALSE]
-  parts$frame <- parts$frame[1, , drop = FALSE]
-  parts[c("y", "offset", "noise", "weights", "rows")] <- list(numeric())
-  parts[c("response", "jacobian")] <- NULL
-  fit <- fitted_parts(fit, search, how, parts, pilot$known, estimate, class = "gp_blocks")
+  fit <- fitted_parts(fit, search, how, without_rows(pilot$parts), pilot$known, estimate, class = "gp_blocks")
   fit["transform"] <- list(pilot$quosures$transform)
   fit$loglik <- fit$loglik + jacobian_of_table(blocks, fit$transform)
   fit$blocks <- blocks

@@ -1,7 +1,9 @@
 # The seconds that each part of a fit takes, for summary(cost = TRUE). At any time, a clock counts the time of one part.
 
-fit_parts <- c(data = "data and bases", neighbours = "neighbours", field = "field", mode = "mode and posterior",
-               effects = "effects and smooths", trend = "trend", search = "search and the rest")
+fit_parts <- c(reading = "reading of the table", sorting = "sorting into cells", ordering = "ordering of cells",
+               data = "data and bases", neighbours = "neighbours", start = "start from typical observations",
+               field = "field", mode = "mode and posterior", effects = "effects and smooths", trend = "trend",
+               search = "search and the rest")
 
 new_clock <- function() {
   none <- numeric(length(fit_parts))

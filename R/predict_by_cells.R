@@ -83,10 +83,10 @@ cells_of_fit <- function(object) {
   count <- cell_count(partition)
   of <- cells_of(partition, near)
   rows <- tabulate(of, count)
-  for (k in which(rows > 0)) append_rows(in_store(store, "rows-", k), records[of == k, , drop = FALSE])
-  sorted <- list(n = n, rows = rows, boxes = wider_boxes(NULL, near, of, count), columns = columns)
+  write_rows(in_store(store, "rows-1"), records[order(of), , drop = FALSE])
+  sorted <- list(n = n, rows = rows, counts = rbind(rows), boxes = boxes_of_cells(near, of, count), columns = columns)
   ordered <- stage_of(store, "ordered", function() order_cells(sorted, partition, near_of, store))
-  unlink(in_store(store, "rows-", seq_len(count)))
+  unlink(in_store(store, "rows-1"))
   c(sorted, ordered, list(store = store, partition = partition, d = object$model$d, m = object$vecchia$m,
                           near_of = near_of, field = new_cell()))
 }

@@ -9,11 +9,12 @@
 #              The stamp is part of the key of a work directory
 #   scan(columns, size, visit)  calls visit(chunk) for consecutive chunks, from the first row on. A chunk is a data
 #              frame with the columns `columns` and about `size` rows; any number of rows is allowed.
+#   read       NULL, or read(number), which returns a chunk in any process, and NULL after the last chunk
 #
 # The kinds of sources are database connections and dbplyr (source_database.R), Arrow and Parquet (source_arrow.R), CSV
 # files (source_csv.R), HDF5 and other delayed matrices (source_array.R), reader functions and data frames
 # (source_reader.R).
-new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
+new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL, read = NULL) {
   structure(mget(names(formals())), class = "gp_table")
 }
 
@@ -30,11 +31,14 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'     arrow;
 #'   * a matrix of HDF5Array or another `DelayedMatrix` with one row for each observation;
 #'   * a function that reads chunks: `x(1)`, `x(2)`, ... return consecutive chunks as data frames, and `NULL` after the
-#'     last chunk. Each pass over the data begins with `x(1)` again;
+#'     last chunk. Each pass over the data begins with `x(1)` again, and a fit makes one pass;
 #'   * a data frame.
 #' @param table the name of a table, a string or a result of `DBI::Id()`.
 #' @param query instead of `table`, a query in SQL that returns the rows.
 #' @param columns the names of the columns of a matrix without column names.
+#' @param parallel for a function `x`: `TRUE` if worker processes (of `future::plan()` or mirai) may call `x` for
+#'   different chunks at the same time. Then `x` may use only objects of its own environment and of packages, and must
+#'   return `NULL` for each number above the number of chunks.
 #' @param ... arguments of `data.table::fread()` for a CSV file, such as `sep`, `dec` and `na.strings`.
 #'
 #' @details The source should return the rows in the same order in each pass. The order affects estimates only through
@@ -75,8 +79,9 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'   DBI::dbDisconnect(con)
 #' }
 #' @export
-gp_table <- function(x, table = NULL, query = NULL, columns = NULL, ...) {
-  takes <- c(table = !is.null(table), query = !is.null(query), columns = !is.null(columns), ... = ...length() > 0)
+gp_table <- function(x, table = NULL, query = NULL, columns = NULL, parallel = FALSE, ...) {
+  takes <- c(table = !is.null(table), query = !is.null(query), columns = !is.null(columns),
+             parallel = !isFALSE(parallel), ... = ...length() > 0)
   check_table_arguments(x, names(takes)[takes])
   if (inherits(x, "gp_table")) return(x)
   if (inherits(x, "DBIConnection")) return(database_source(x, table, query))
@@ -84,7 +89,7 @@ gp_table <- function(x, table = NULL, query = NULL, columns = NULL, ...) {
   if (is_arrow(x)) return(arrow_source(x))
   if (is_string(x)) return(file_source(x, ...))
   if (is_delayed(x)) return(array_source(x, columns))
-  if (is.function(x)) return(reader_source(x))
+  if (is.function(x)) return(reader_source(x, check_flag(parallel, "parallel")))
   frame_source(x)
 }
 
@@ -102,7 +107,7 @@ check_table_arguments <- function(x, used, call = caller_env()) {
                                   not ", shown(x), "."), call = call)
   }
   takes <- if (inherits(x, "DBIConnection")) c("table", "query") else if (is_delayed(x)) "columns" else
-    if (is_string(x) && !is_parquet(x)) "..."
+    if (is_string(x) && !is_parquet(x)) "..." else if (is.function(x)) "parallel"
   odd <- setdiff(used, takes)
   if (!length(odd)) return(invisible())
   stop_kernops("input", "A table of class {.cls {class(x)}} takes no argument {.arg {odd}}.", call = call)

@@ -1,7 +1,7 @@
 # Sources that are R objects: functions that return chunks, and data frames.
 
-reader_source <- function(read, call = caller_env()) {
-  chunk_of <- function(number) reading("the table", read(number))
+reader_source <- function(read, parallel = FALSE, call = caller_env()) {
+  chunk_of <- chunk_reader(read)
   first <- chunk_of(1)
   if (!is.data.frame(first)) {
     stop_kernops("input", "The function must return a data frame for the first chunk, not
@@ -16,8 +16,15 @@ reader_source <- function(read, call = caller_env()) {
         visit_rows(chunk, size, visit)
         number <- number + 1
       }
-    }
+    },
+    read = if (parallel) chunk_of
   )
+}
+
+# Its environment has only the function of the user, because it is sent to other processes.
+chunk_reader <- function(read) {
+  force(read)
+  function(number) reading("the table", read(number))
 }
 
 check_chunk <- function(chunk, columns, number, call = caller_env()) {

@@ -6,6 +6,7 @@
 #                           (table_order.R) of the points of each cell that are not heads
 #   heads, first            the records of the heads, which are the first points of the ordering, in this order; and the
 #                           number of heads in each cell
+#   typical                 records of groups of neighbouring points, see typical_records()
 #   m, units, sizes         the number of neighbours; the units, which are groups of conditioning sets (table_sets.R);
 #                           and the number of points of each unit
 #   trend                   the coefficients and the factor that make the trend orthonormal
@@ -15,16 +16,20 @@
 #   model, theta, near_of   the model and the parameters that define near_of(), see near_by_reference()
 #   head_near()             the coordinates of the heads, transformed by near_of()
 
-table_blocks <- function(source, columns, pilot, store, m, size, call) {
+table_blocks <- function(scan, columns, pilot, store, m, call) {
   near_of <- near_function(pilot)
   near <- near_of(pilot$sample$u)
   partition <- partition_of(near, pilot$total)
   sorted <- stage_of(store, "sorted", function() {
-    sort_into_cells(source, columns, pilot, partition, near_of, store, size, call)
+    timed("sorting", sort_into_cells(scan, columns, pilot, partition, near_of, store, call))
   })
+  unlink(in_store(store, "chunks-", seq_along(scan$first)))
   check_root(sorted$root, colnames(pilot$data$x), call)
-  ordered <- stage_of(store, "ordered", function() order_cells(sorted, partition, near_of, store))
-  unlink(in_store(store, "rows-", seq_len(cell_count(partition))))
+  chosen <- typical_cells(sorted$rows, sorted$n)
+  ordered <- stage_of(store, "ordered", function() {
+    timed("ordering", order_cells(sorted, partition, near_of, store, chosen))
+  })
+  unlink(in_store(store, "rows-", seq_along(scan$first)))
   norm <- sqrt(if (is.null(pilot$quosures$transform)) sum(sorted$root[, ncol(sorted$root)]^2) else
     sorted$of_response[["squares"]])
   blocks <- c(sorted[c("n", "read", "rows", "boxes", "columns", "noise", "of_response")], ordered, list(
@@ -36,7 +41,6 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   ))
   blocks$units <- units_of(blocks)
   blocks$sizes <- sizes_of_units(blocks)
-  write_units(blocks)
   blocks
 }
 
@@ -72,20 +76,33 @@ check_root <- function(root, names, call) {
 
 # The records of a few observations that represent all observations: the first heads, which cover the domain, and groups
 # of neighbouring points, which have information on short distances.
-typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
-  filled <- which(blocks$rows > cell_heads)
-  if (blocks$n <= heads + groups * size) {
-    return(do.call(rbind, c(list(blocks$heads), lapply(filled, rest_of_cell, blocks))))
+typical_records <- function(blocks, heads = typical_heads) {
+  chosen <- typical_cells(blocks$rows, blocks$n, heads)
+  if (is.null(chosen)) {
+    return(do.call(rbind, c(list(blocks$heads), lapply(which(blocks$rows > cell_heads), rest_of_cell, blocks))))
   }
+  groups <- blocks$typical %||% do.call(rbind, lapply(chosen$cells, function(k) {
+    typical_of_cell(rest_of_cell(k, blocks), chosen, blocks$near_of)
+  }))
+  rbind(blocks$heads[seq_len(min(heads, nrow(blocks$heads))), , drop = FALSE], groups)
+}
+
+typical_heads <- 6000
+
+# The cells whose points are among the typical records, the number `each` of groups in each of these cells, and the
+# `size` of a group; NULL if all n points are typical.
+typical_cells <- function(rows, n, heads = typical_heads, groups = 60, size = 100) {
+  if (n <= heads + groups * size) return(NULL)
+  filled <- which(rows > cell_heads)
   cells <- if (length(filled)) filled[some_positions(length(filled), groups)]
-  each <- ceiling(groups / max(1, length(cells)))
-  near_cells <- lapply(cells, function(k) {
-    rest <- rest_of_cell(k, blocks)
-    near <- blocks$near_of(coordinates_of_records(rest))
-    centres <- near[some_positions(nrow(near), each), , drop = FALSE]
-    rest[sort(unique(as.vector(nearest_points(centres, near, min(size, nrow(near)))))), , drop = FALSE]
-  })
-  do.call(rbind, c(list(blocks$heads[seq_len(min(heads, nrow(blocks$heads))), , drop = FALSE]), near_cells))
+  list(cells = cells, each = ceiling(groups / max(1, length(cells))), size = size)
+}
+
+# Groups of neighbouring points among the records `rest` of a cell.
+typical_of_cell <- function(rest, chosen, near_of) {
+  near <- near_of(coordinates_of_records(rest))
+  centres <- near[some_positions(nrow(near), chosen$each), , drop = FALSE]
+  rest[sort(unique(as.vector(nearest_points(centres, near, min(chosen$size, nrow(near)))))), , drop = FALSE]
 }
 
 rest_of_cell <- function(k, blocks) {

@@ -39,37 +39,27 @@ cells_of <- function(partition, near) {
 
 cell_count <- function(partition) 2^partition$depth
 
-# The second pass over the table: writes the records of each cell to the file of the cell. Returns the number of used
-# rows, the number of rows and the box of each cell, and the triangular factor of [X, y], the trend and the response of
-# all rows. The factor of each chunk is merged into this factor by qr(), which loses no digits.
-sort_into_cells <- function(source, columns, pilot, partition, near_of, store, size, call = caller_env()) {
-  count <- cell_count(partition)
-  path <- in_store(store, "rows-", seq_len(count))
-  unlink(path)
-  boxes <- NULL
-  rows <- numeric(count)
-  root <- NULL
-  noise <- 0
-  of_response <- 0
-  first <- 1
-  scan_source(source, columns, size, function(chunk) {
-    records <- records_of_chunk(pilot, chunk, first, call)
-    first <<- first + nrow(chunk)
-    if (!nrow(records)) return(invisible())
-    root <<- qr_root(rbind(root, trend_of_records(records)))
-    noise <<- max(noise, records[, "noise"])
-    of_response <<- of_response + sums_of_response(records, pilot$quosures$transform)
-    near <- near_of(coordinates_of_records(records))
-    of <- cells_of(partition, near)
-    boxes <<- wider_boxes(boxes, near, of, count)
-    ordered <- split(order(of), sort(of))
-    for (k in names(ordered)) append_rows(path[[as.integer(k)]], records[ordered[[k]], , drop = FALSE])
-    rows <<- rows + tabulate(of, count)
-    say_progress(step = paste("sorted", sum(rows), "rows"))
-  }, call)
-  if (!sum(rows)) stop_kernops("input", "There are no observations without missing values.", call = call)
-  list(n = sum(rows), read = first - 1, rows = rows, boxes = boxes, root = root, noise = noise,
-       of_response = of_response,
+# Sorts the records of all saved chunks by cell (table_chunks.R). Returns the number of used rows, the number of rows of
+# each cell in each file, the box of each cell, and the triangular factor of [X, y]. The factors of chunks are merged by
+# qr(), which loses no digits.
+sort_into_cells <- function(scan, columns, pilot, partition, near_of, store, call = caller_env()) {
+  first <- scan$first
+  portable <- has_portable_records(pilot, columns)
+  parts <- over_units(seq_along(first), sort_file_or_null, first, if (portable) pilot_for_tasks(pilot) else pilot,
+                      partition, near_of, list(path = store$path), workers = if (portable) Inf else 1)
+  for (k in which(vapply(parts, is.null, NA))) {
+    parts[[k]] <- sort_file(k, first, pilot, partition, near_of, store, call)
+  }
+  counts <- do.call(rbind, lapply(parts, `[[`, "rows"))
+  if (!sum(counts)) stop_kernops("input", "There are no observations without missing values.", call = call)
+  parts <- parts[rowSums(counts) > 0]
+  of_chunks <- function(name) do.call(c, lapply(parts, `[[`, name))
+  sums <- Reduce(`+`, of_chunks("of_response"), 0)
+  rows <- colSums(counts)
+  list(n = sum(rows), read = scan$n, rows = rows, counts = counts,
+       boxes = Reduce(joined_boxes, lapply(parts, `[[`, "boxes")),
+       root = Reduce(function(a, b) qr_root(rbind(a, b)), of_chunks("roots")),
+       noise = max(vapply(parts, `[[`, 0, "noise")), of_response = if (length(sums)) sums,
        columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x), has_known_part(pilot)))
 }
 
@@ -84,17 +74,23 @@ qr_root <- function(x) {
   unname(qr.R(qr(x, LAPACK = FALSE, tol = 0)))
 }
 
-# Enlarges the boxes of the cells `of` so that they contain the points `near`. `boxes` has the dimensions 2 (smallest
-# and largest), coordinates, and cells.
-wider_boxes <- function(boxes, near, of, count) {
-  if (is.null(boxes)) boxes <- array(c(Inf, -Inf), c(2, ncol(near), count))
+# The smallest and largest coordinates of each cell, an array (2, coordinates, cells).
+boxes_of_cells <- function(near, of, count) {
+  boxes <- array(c(Inf, -Inf), c(2, ncol(near), count))
+  rows <- tabulate(of, count)
+  some <- which(rows > 0)
+  last <- cumsum(rows)[some]
+  first <- last - rows[some] + 1
   for (k in seq_len(ncol(near))) {
-    ordered <- order(of, near[, k])
-    last <- cumsum(tabulate(of, count))
-    some <- which(tabulate(of, count) > 0)
-    first <- c(1, last[-count] + 1)
-    boxes[1, k, some] <- pmin(boxes[1, k, some], near[ordered[first[some]], k])
-    boxes[2, k, some] <- pmax(boxes[2, k, some], near[ordered[last[some]], k])
+    ordered <- near[order(of, near[, k]), k]
+    boxes[1, k, some] <- ordered[first]
+    boxes[2, k, some] <- ordered[last]
   }
   boxes
+}
+
+joined_boxes <- function(a, b) {
+  a[1, , ] <- pmin(a[1, , ], b[1, , ])
+  a[2, , ] <- pmax(a[2, , ], b[2, , ])
+  a
 }

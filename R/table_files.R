@@ -52,9 +52,11 @@ finish_file <- function(path) {
   if (!file.rename(partial_path(path), path)) stop_disk(path)
 }
 
-# append_rows() appends the rows of a matrix to a file; read_rows() reads all rows of such a file, or `count` rows after
-# the first `skip` rows.
-append_rows <- function(path, rows) write_bytes(path, writeBin(as.vector(t(rows)), raw()), append = TRUE)
+# append_rows() appends the rows of a matrix to a file, and write_rows() replaces the file. read_rows() reads all rows
+# of such a file, or `count` rows after the first `skip` rows.
+append_rows <- function(path, rows) write_bytes(path, bytes_of_rows(rows), append = TRUE)
+write_rows <- function(path, rows) write_bytes(path, bytes_of_rows(rows), append = FALSE)
+bytes_of_rows <- function(rows) writeBin(as.vector(t(rows)), raw())
 
 read_rows <- function(path, names, skip = 0, count = Inf) {
   check_file(path)

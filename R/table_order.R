@@ -7,31 +7,43 @@
 # maximum-minimum distance ordering of each cell. Only along the borders of cells does the ordering differ from the
 # maximum-minimum distance ordering of all points.
 
-# Sorts the file of each cell by level. Returns the records of the heads in their order, and the maximum level of the
-# other points of each cell. The distance of every location within a cell from an earlier point is below this maximum.
-# The levels of the heads are those in the ordering of all heads.
-order_cells <- function(sorted, partition, near_of, store) {
+# Writes a file with the records of each cell, sorted by level. Returns the records of the heads in their order, and the
+# maximum level of the other points of each cell. The distance of every location within a cell from an earlier point is
+# below this maximum. The levels of the heads are those in the ordering of all heads. `typical` are records of the cells
+# in `chosen`, a result of typical_cells().
+order_cells <- function(sorted, partition, near_of, store, chosen = NULL) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
   heads <- heads_of(sorted$rows, count)
-  parts <- over_units(cells, order_cell, heads, sorted$columns, near_of, list(path = store$path))
+  before <- sorted$counts # the position of each cell in each file
+  for (file in seq_len(nrow(before))) before[file, ] <- cumsum(before[file, ]) - before[file, ]
+  files <- list(counts = sorted$counts, before = before, columns = sorted$columns)
+  parts <- over_units(cells, order_cell, heads, files, near_of, list(path = store$path), chosen)
   level <- numeric(count)
   level[cells] <- vapply(parts, function(part) part$level, 0)
-  list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level)
+  list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level,
+       typical = do.call(rbind, lapply(parts, function(part) part$typical)))
 }
 
-# Sorts the file of cell k. Returns the first heads[[k]] points of the cell, and an upper bound of the levels of its
-# other points.
-order_cell <- function(k, heads, columns, near_of, store) {
+# Sorts the records of cell k. Returns the first heads[[k]] points of the cell, an upper bound of the levels of its
+# other points, and typical points among these.
+order_cell <- function(k, heads, files, near_of, store, chosen) {
   say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
-  records <- records_by_level(read_rows(in_store(store, "rows-", k), columns), near_of)
+  records <- records_by_level(sorted_rows(k, files, store), near_of)
   path <- in_store(store, "cell-", k)
-  unlink(partial_path(path))
-  append_rows(partial_path(path), records)
+  write_rows(partial_path(path), records)
   finish_file(path)
   size <- heads[[k]]
-  level <- if (size < nrow(records)) records[[size, "level"]] else 0
-  list(heads = records[seq_len(size), , drop = FALSE], level = level)
+  first <- seq_len(size)
+  list(heads = records[first, , drop = FALSE], level = if (size < nrow(records)) records[[size, "level"]] else 0,
+       typical = if (k %in% chosen$cells) typical_of_cell(records[-first, , drop = FALSE], chosen, near_of))
+}
+
+# The records of cell k, in the order of the table, from the files that sort_file() writes.
+sorted_rows <- function(k, files, store) {
+  do.call(rbind, lapply(which(files$counts[, k] > 0), function(file) {
+    read_rows(in_store(store, "rows-", file), files$columns, files$before[[file, k]], files$counts[[file, k]])
+  }))
 }
 
 # Sorts records by the maximum-minimum distance ordering, and adds their levels.

@@ -21,21 +21,45 @@ sizes_of_units <- function(blocks) {
 
 unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 
-# Writes the files of units that do not exist yet.
-write_units <- function(blocks) {
-  over_units(which(!file.exists(unit_path(blocks, seq_along(blocks$units)))), write_unit, blocks)
+# Writes the units that do not exist yet. If there are workers, they write while this process evaluates `code`, which
+# must not use workers; returns the value of the code.
+while_units_are_written <- function(blocks, code) {
+  lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
+  if (!length(lacking)) return(code)
+  wait <- begin_units(lacking, write_unit, blocks_for_units(blocks))
+  # after an error, no worker may write to a store that is removed
+  if (worker_count() > 1) on.exit(try(wait(), silent = TRUE))
+  value <- code
+  on.exit()
+  timed("neighbours", wait())
+  unlink(in_store(blocks$store, "heads"))
+  value
+}
+
+# The parts of `blocks` that tasks of write_unit() need, with `first_heads`, the first heads of the table. Tasks read
+# other heads from the file "heads", where all heads with their positions are sorted by cell. `of_cell` is the number of
+# heads of each cell.
+blocks_for_units <- function(blocks) {
+  heads <- blocks$heads
+  of <- cells_of(blocks$partition, blocks$head_near())
+  positions <- order(of)
+  write_rows(in_store(blocks$store, "heads"), cbind(positions, heads[positions, , drop = FALSE]))
+  needed <- c("columns", "rows", "boxes", "level", "first", "d", "m", "units", "model", "theta", "near_of")
+  first <- heads[seq_len(max(blocks$first)), , drop = FALSE]
+  c(blocks[needed], list(store = list(path = blocks$store$path), first_heads = first,
+                         of_cell = tabulate(of, length(blocks$rows))))
 }
 
 write_unit <- function(k, blocks) {
   unit <- blocks$units[[k]]
-  write_object(unit_path(blocks, k), if (is.null(unit$cell)) sets_of_heads(blocks, unit) else {
+  write_object(unit_path(blocks, k), if (is.null(unit$cell)) sets_of_heads(heads_of_blocks(blocks), blocks, unit) else {
     sets_of_cell(blocks, unit$cell)
   })
 }
 
-sets_of_heads <- function(blocks, unit) {
+sets_of_heads <- function(heads, blocks, unit) {
   some <- unit$first:unit$last
-  compact_sets(blocks$heads, some, search_of_records(blocks, blocks$heads)(some))
+  compact_sets(heads, some, search_of_records(blocks, heads)(some))
 }
 
 # Returns a function f(some): the neighbours of the records with the indices `some`. `records` are in the order of the
@@ -75,11 +99,23 @@ halo_of_cell <- function(blocks, k, reach, skip = 0 * blocks$rows) {
   list(records = do.call(rbind, parts), inside = rep(others == k, vapply(parts, nrow, 0L)))
 }
 
+# The first heads of the table, and the heads whose distance from the box of a cell is at most the extent of the cell,
+# in their order. Only the heads of cells whose boxes are near are read.
 heads_near_cell <- function(blocks, k) {
   box <- box_of_cell(blocks, k)
-  near <- blocks$head_near()
-  close <- distance_to_box(near, box) <= max(box[2, ] - box[1, ])
-  blocks$heads[close | seq_len(nrow(near)) <= max(blocks$first), , drop = FALSE]
+  reach <- max(box[2, ] - box[1, ])
+  last <- cumsum(blocks$of_cell)
+  read <- function(from, to) {
+    read_rows(in_store(blocks$store, "heads"), c("position", blocks$columns), from, to - from)
+  }
+  others <- which(distance_of_boxes(blocks$boxes, box) <= reach * (1 + 1e-9) & blocks$of_cell > 0)
+  runs <- split(others, cumsum(c(TRUE, diff(others) > 1)))
+  heads <- do.call(rbind, lapply(runs, function(run) {
+    read(last[[run[[1]]]] - blocks$of_cell[[run[[1]]]], last[[run[[length(run)]]]])
+  }))
+  near <- blocks$near_of(coordinates_of_records(heads))
+  close <- heads[distance_to_box(near, box) <= reach & heads[, "position"] > nrow(blocks$first_heads), , drop = FALSE]
+  rbind(blocks$first_heads, close[order(close[, "position"]), -1, drop = FALSE])
 }
 
 # The sets of the records `rows`. The result contains only these records and the records that are neighbours in these

@@ -4,7 +4,7 @@
 #
 # A pool of workers is a list:
 #   count                           the number of workers
-#   start(part, task, arguments)    starts tasks_of_part() in a worker, and returns an object that represents the job
+#   start(part, task, arguments)    starts shared_tasks() in a worker, and returns an object that represents the job
 #   value(job, here)                the result of a job, or the result of here() if the worker has died
 #   renew()                         replaces workers that have died
 
@@ -13,18 +13,26 @@
 # units (held_unit()). If a worker dies, this process runs the tasks of its units, and the worker is replaced. At most
 # `workers` workers run tasks; table_memory.R determines this number from the memory. If it is 1, this process runs all
 # tasks.
-over_units <- function(units, task, ..., workers = Inf) {
+over_units <- function(units, task, ..., workers = Inf) begin_units(units, task, ..., workers = workers)()
+
+# Begins the tasks of over_units() in workers; returns a function that waits for their end and returns their results. If
+# there are no workers, this function does the tasks.
+begin_units <- function(units, task, ..., workers = Inf) {
   pool <- if (length(units) > 1 && workers > 1) worker_pool()
   if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool, min(workers, pool$count)))
-  lapply(seq_along(units), function(number) {
-    say_progress(detail = paste0(", part ", number, " of ", length(units)))
-    task(units[[number]], ...)
-  })
+  force(list(task, ...))
+  function() {
+    lapply(seq_along(units), function(number) {
+      say_progress(detail = paste0(", part ", number, " of ", length(units)))
+      task(units[[number]], ...)
+    })
+  }
 }
 
 # The pool of the processes of future::plan() if there are several processes; if not, the pool of mirai daemons if there
-# are several daemons; NULL if there are no workers.
-worker_pool <- function() if (many_workers()) future_pool() else mirai_pool()
+# are several daemons; NULL if there are no workers
+# or within without_workers().
+worker_pool <- function() if (is.null(the$alone)) if (many_workers()) future_pool() else mirai_pool()
 
 worker_count <- function() worker_pool()$count %||% 1
 
@@ -36,11 +44,27 @@ units_elsewhere <- function(units, task, arguments, pool, count = pool$count) {
     tasks_of_part(part, task, arguments)
   }
   jobs <- lapply(parts, function(part) tryCatch(pool$start(part, task, arguments), error = identity))
-  results <- Map(function(job, part) {
-    if (inherits(job, "error")) here(part)() else pool$value(job, here(part))
-  }, jobs, parts)
-  if (died) pool$renew()
-  do.call(c, unname(results))
+  function() {
+    results <- Map(function(job, part) {
+      if (inherits(job, "error")) here(part)() else pool$value(job, here(part))
+    }, jobs, parts)
+    if (died) pool$renew()
+    do.call(c, unname(results))
+  }
+}
+
+# Evaluates code in this process alone, for example while workers have other tasks.
+without_workers <- function(code) {
+  before <- the$alone
+  on.exit(the$alone <- before)
+  the$alone <- TRUE
+  code
+}
+
+# Lets each worker load the package while this process reads the table; returns a function that waits for the workers.
+wake_workers <- function() {
+  count <- worker_count()
+  if (count > 1) begin_units(seq_len(count), function(k) Sys.getpid()) else function() NULL
 }
 
 consecutive_parts <- function(units, count) {
@@ -49,13 +73,24 @@ consecutive_parts <- function(units, count) {
 
 tasks_of_part <- function(part, task, arguments) lapply(part, function(k) do.call(task, c(list(k), arguments)))
 
+# tasks_of_part() in one of `count` workers, which share the cores of the `host`, the machine of the main process. The
+# number of workers on other machines is unknown.
+shared_tasks <- function(part, task, arguments, count, host) {
+  sharing_cores(if (identical(host, host_name())) count else 1, tasks_of_part(part, task, arguments))
+}
+
+host_name <- function() Sys.info()[["nodename"]]
+
 future_pool <- function() {
+  count <- future::nbrOfWorkers()
+  host <- host_name()
   start <- function(part, task, arguments) {
-    future::future(tasks_of_part(part, task, arguments), packages = "kernops", seed = NULL,
-                   globals = list(tasks_of_part = tasks_of_part, part = part, task = task, arguments = arguments))
+    future::future(shared_tasks(part, task, arguments, count, host), packages = "kernops", seed = NULL,
+                   globals = list(shared_tasks = shared_tasks, part = part, task = task, arguments = arguments,
+                                  count = count, host = host))
   }
   value <- function(job, here) tryCatch(future::value(job), FutureError = function(e) here())
-  list(count = future::nbrOfWorkers(), start = start, value = value, renew = renew_workers)
+  list(count = count, start = start, value = value, renew = renew_workers)
 }
 
 # Starts the processes of future::plan() again.
@@ -73,9 +108,11 @@ mirai_pool <- function() {
   count <- if (is.null(mirai)) 0 else mirai$status()$connections
   if (!is.numeric(count) || count < 2) return(NULL)
   died <- 0
+  host <- host_name()
   start <- function(part, task, arguments) {
-    mirai$mirai(tasks_of_part(part, task, arguments),
-                .args = list(tasks_of_part = tasks_of_part, part = part, task = task, arguments = arguments))
+    mirai$mirai(shared_tasks(part, task, arguments, count, host),
+                .args = list(shared_tasks = shared_tasks, part = part, task = task, arguments = arguments,
+                             count = count, host = host))
   }
   value <- function(job, here) {
     value <- mirai$call_mirai(job)$data

@@ -2,13 +2,17 @@
 #
 #   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB, from a CSV file
 #   Rscript bench/tables.R compare 1e6        the log-likelihood compared with orderings in memory
-#   Rscript bench/tables.R --rows=1e8 --backend=cuda --workers=8 --memory=16GB --cells=1e6
-#   Rscript bench/tables.R --rows=1e7 --backend=cuda --gpus=2 --workers=8
+#   Rscript bench/tables.R --rows=1e7 --backend=cuda --workers=8 --memory=16GB --cells=0
+#   Rscript bench/tables.R --rows=1e7 --backend=cuda --gpus=2 --workers=8 --memory=16GB --cells=0
+#   Rscript bench/tables.R --rows=1e8 --backend=cuda --workers=12 --memory=16GB --cells=0
 #
-# The last two commands generate the rows of each chunk from a seed, in both passes of the fit, because writing a CSV
-# file of this size would take longer than the fit. `workers` is the number of processes per GPU; with 1 worker and one
-# GPU, only the main process works. With `gpus` above 1, the fit by one GPU runs first, with the same number of workers
-# per GPU; then the speed per card is printed.
+# The last three commands generate the rows of each chunk from a seed, because writing a CSV file of this size would
+# take longer than the fit. Workers generate the chunks that they read; the largest time that a process spends on this
+# is printed. `workers` is the number of processes per GPU; with 1 worker and one GPU, only the main process works. With
+# `gpus` above 1, the fit by one GPU runs first, with the same number of workers per GPU; then the speed per card is
+# printed. --cells=0 omits predictions. After each fit, the elapsed seconds of its parts are printed: reading, sorting
+# into cells, ordering of cells, neighbours (the remaining time after the search from typical observations, which runs
+# at the same time), likelihoods of the table (the part "field"), and the rest.
 #
 # Simulated rows have a Matern 3/2 field with range 0.02 on the unit square, a covariate, and noise with a tenth of the
 # variance of the field. The field is computed by a fast Fourier transform on a grid of 4096^2 nodes and interpolated at
@@ -51,20 +55,32 @@ make_table <- function(n, path, chunk = 1e6) {
   }
 }
 
-# Rows with the same distribution, generated when they are read; `spent` counts the seconds that this takes.
-generated_table <- function(n, spent, chunk = 5e5) {
+# Rows with the same distribution, generated when they are read, by any process, from a field on a coarser grid in a
+# file. Each process keeps the field, with the seconds that it has spent on rows, in an environment of kernops, because
+# future empties the global environment.
+generated_table <- function(n, chunk = 5e5) {
   set.seed(1)
-  grid <- field_for(n)
-  gp_table(function(number) {
+  saveRDS(field_on_grid(if (n < 1e6) 1024 else 2048, 0.02), path <- tempfile(fileext = ".rds"), compress = FALSE)
+  read <- function(number) {
     m <- min(chunk, n - (number - 1) * chunk)
     if (m <= 0) return(NULL)
     began <- proc.time()[["elapsed"]]
+    kept <- get("the", asNamespace("kernops"))
+    # a process may have kept the field of another table
+    if (!identical(kept$bench_grid$path, path)) kept$bench_grid <- list(path = path, values = readRDS(path))
     set.seed(number)
-    rows <- rows_of(grid, m)
-    spent$seconds <- spent$seconds + proc.time()[["elapsed"]] - began
+    rows <- rows_of(kept$bench_grid$values, m)
+    kept$bench_seconds <- sum(kept$bench_seconds, proc.time()[["elapsed"]] - began)
     rows
-  })
+  }
+  # the functions that `read` calls are sent to other processes in its environment
+  needed <- list(n = n, chunk = chunk, path = path, rows_of = rows_of, interpolated = interpolated)
+  environment(read) <- home <- list2env(needed, parent = globalenv())
+  for (name in names(needed)) if (is.function(home[[name]])) environment(home[[name]]) <- home
+  gp_table(read, parallel = TRUE)
 }
+
+seconds_of_rows <- function() sum(get("the", asNamespace("kernops"))$bench_seconds)
 
 # The cells of a square grid in chunks of rows.
 map_cells <- function(n, chunk = 1e5) {
@@ -101,26 +117,31 @@ memory_of <- function(cluster) {
 measure <- function(rows, cells, backend, memory, gpus, workers) {
   cluster <- if (gpus * workers > 1) workers_for(gpus, workers)
   on.exit(if (!is.null(cluster)) parallel::stopCluster(cluster))
-  spent <- list2env(list(seconds = 0))
-  table <- generated_table(rows, spent)
-  spent$seconds <- 0
+  table <- generated_table(rows)
+  making <- function() {
+    each <- c(seconds_of_rows(), if (!is.null(cluster)) unlist(parallel::clusterCall(cluster, seconds_of_rows)))
+    max(each)
+  }
+  before <- making()
   time <- system.time(fit <- gp(z ~ w, table, ~ x + y, memory = memory, backend = backend, progress = "steps"))
+  made <- max(0, making() - before)
   tell <- function(what, time) {
     used <- memory_of(cluster)
     cat(sprintf("%s: %.1f s; peak of the host %.2f GB: %.2f GB and %.2f GB of the workers; disk %.2f GB\n", what,
                 time[["elapsed"]], used$all, used$main, used$workers, disk(fit$blocks$store$path)))
   }
   cat(sprintf("\n%g rows, %s, %d GPU(s), %d worker(s) for each\n", rows, backend, gpus, workers))
-  tell(sprintf("fit with %d likelihoods, of which %.1f s make rows", fit$search$evaluations, spent$seconds), time)
+  tell(sprintf("fit with %d likelihoods, of which %.1f s make rows", fit$search$evaluations, made), time)
   print(fit)
   print(fit$cost)
+  cat(sprintf("parts: %s\n", paste(sprintf("%s %.1f s", rownames(fit$cost), fit$cost$seconds), collapse = "; ")))
   if (cells > 0) {
     out <- tempfile(fileext = ".csv")
     new <- gp_table(map_cells(cells))
     took <- system.time(predict(fit, new, what = c("fit", "se.fit"), interval = "confidence", filename = out))
     tell(sprintf("%g cells predicted with standard errors", floor(sqrt(cells))^2), took)
   }
-  time[["elapsed"]] - spent$seconds
+  time[["elapsed"]] - made
 }
 
 # Measures one GPU, then several GPUs, each in a separate process, so that the peak memory of the process is the peak of

@@ -78,7 +78,7 @@ test_that("coefficients of rare levels are estimated", {
 stopping_table <- function(d, state) {
   function(chunk) {
     state$reads <- state$reads + 1
-    if (state$stops && state$reads > 6) stop("interrupted")
+    if (state$stops && state$reads > 3) stop("interrupted")
     rows <- (chunk - 1) * 250 + seq_len(250)
     if (rows[[1]] <= nrow(d)) d[rows, ]
   }
@@ -95,8 +95,18 @@ test_that("an interrupted fit resumes from its work directory", {
     gp(z ~ w, stopping_table(d, state), ~ x + y, known_covariance(), estimate = "none", neighbours = 10, ...)
   }
   expect_error(fit(workdir = workdir), "interrupted", class = "kernops_input_error")
-  expect_true("scan" %in% basename(list.files(workdir, recursive = TRUE)))
   state$stops <- FALSE
+  state$reads <- 0
+  interrupted_at <- function(stage) {
+    local_constant(stage, function(...) stop("interrupted"), environment())
+    fit(workdir = workdir)
+  }
+  for (stage in c("sort_into_cells", "order_cells", "search_of_typical")) {
+    expect_error(interrupted_at(stage), "interrupted")
+  }
+  expect_true(all(c("scan", "sorted", "ordered") %in% basename(list.files(workdir, recursive = TRUE))))
+  # gp_table() reads the first chunk, and the first of these fits reads all chunks
+  expect_identical(state$reads, 5 + 3)
   first <- fit(workdir = workdir)
   expect_equal(first$loglik, fit_of_table(d)$loglik, tolerance = 1e-12)
   state$reads <- 0
