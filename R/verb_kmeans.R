@@ -89,7 +89,7 @@ sums_by_cluster <- function(problem) {
   if (!is_gpu_matrix(problem$resident)) return(\(label, count) cluster_sums(problem$x, label, weights, count))
   weights <- problem$weights %||% rep(1, nrow(problem$x))
   weighted <- gpu_matrix(cbind(weights * unname(problem$x), weights), "float64", gpu_describe(problem$resident)$device)
-  \(label, count) run_plan(weighted, temporary(numbered_plan(label, count)), "sum")
+  \(label, count) matrix(run_plan(weighted, temporary(numbered_plan(label, count)), "sum"), count)
 }
 
 # The centres that the user gave, or a function that draws centres.
