@@ -158,7 +158,8 @@
 #'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *
 #'       Powf(1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt), -s / 2))",
 #'   list(v = 1, r = 0.3, rt = 2, s = 0.5))
-#' # a sum-metric field with known parameters, and their estimates; `speed` is the space-time anisotropy
+#' # a sum-metric field with known parameters, and their estimates
+#' # (`speed` is the space-time anisotropy)
 #' set.seed(3)
 #' d <- data.frame(x = runif(100), y = runif(100), t = runif(100, 0, 5))
 #' space <- as.matrix(dist(d[c("x", "y")]))

@@ -23,7 +23,8 @@
 #' y <- matrix(runif(16), 8)
 #' # stored weights for all pairs
 #' w <- matrix(runif(80), 10)
-#' op <- keops_kernel("Sum_Reduction(w * Exp(-SqDist(x, y)), 1)", c("x = Vi(2)", "y = Vj(2)", "w = Vij(1)"))
+#' op <- keops_kernel("Sum_Reduction(w * Exp(-SqDist(x, y)), 1)",
+#'                    c("x = Vi(2)", "y = Vj(2)", "w = Vij(1)"))
 #' op(list(x, y, w))
 #' # weights that depend on the classes of both points
 #' score <- matrix(c(1, 0.2, 0.2, 1), 2)

@@ -47,7 +47,8 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   names <- about$variables$name
   pairs <- which(about$variables$category == "Vij")
   # the operator for a list of pairs (i, j): all variables become points of one axis
-  listed <- transform(about$variables, category = ifelse(category == "Pm", "Pm", "Vi"))
+  listed <- about$variables
+  listed$category <- ifelse(listed$category == "Pm", "Pm", "Vi")
   at_pairs <- function() make(code_text("Sum_Reduction(", reduction$f, ", 1)"), declarations(listed), FALSE)
   inner <- if (length(pairs)) at_pairs() else make(of_terms, args, TRUE)
   terms_of <- if (length(pairs)) listed_terms else function(inner, input, about) inner(input)

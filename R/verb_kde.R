@@ -53,7 +53,8 @@
 #' fit$bandwidth
 #' contour(fit$axes[[1]], fit$axes[[2]], fit$density, xlab = "eruptions", ylab = "waiting")
 #' # the density and its gradient at two points
-#' kde(faithful, at = rbind(c(2, 55), c(4, 80)), bandwidth = "cv", gradient = TRUE)[c("density", "gradient")]
+#' at <- rbind(c(2, 55), c(4, 80))
+#' kde(faithful, at = at, bandwidth = "cv", gradient = TRUE)[c("density", "gradient")]
 #' # many points, with a tolerance
 #' set.seed(1)
 #' kde(matrix(rnorm(1e5), ncol = 2), bandwidth = 0.1, grid = 100, tol = 1e-6)$error
