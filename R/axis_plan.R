@@ -49,8 +49,9 @@ check_dims <- function(dims, max_dim, call) {
   as.integer(if (is.unsorted(dims)) sort(dims) else dims)
 }
 
-# Dimensions of size 1 are dropped. If a dimension has size 0, there are no values, and the two runs only have sizes:
-# the number of results and the number of values per slice.
+# The runs of an array: groups of adjacent dimensions that are all kept or all reduced; dimensions of size 1 are
+# dropped. If a dimension has size 0, the result has two runs, whose sizes are the number of results and the number of
+# values per slice.
 axis_runs <- function(dim, reduced) {
   if (any(dim == 0)) {
     size <- c(prod(dim[!reduced]), prod(dim[reduced]))

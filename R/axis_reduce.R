@@ -130,13 +130,14 @@ plan_for <- function(x, dims, plan, call) {
 sizes_of <- function(x) as.numeric(dim(x) %||% length(x))
 shape_of <- function(x) if (is_gpu_matrix(x)) list(dim = dim(x)) else attributes(x)[c("dim", "dimnames", "names")]
 
-# The number of rows of a result that is stored on the GPU.
+# The number of rows of a result of axis_reduce() that is stored on the GPU.
 stayed_rows <- function(plan, op) {
   if (identical(op, "softmax")) return(plan$dim[[1]])
   if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# Sets missing results to NA: C++ returns NaN for too few values, and position 0 (on the GPU NaN) if there is no value.
+# Sets missing results to NA. C++ returns NaN for a statistic of too few values; if a slice has no value, the position
+# that C++ returns is 0 (on the GPU NaN).
 settled <- function(result, op, x, run) {
   row <- statistic(op)
   if (row$least == 0) return(result)
@@ -153,8 +154,8 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# Sets the shape and the names of the kept dimensions. If a slice has several results, the results of a slice are the
-# first dimension; `before` is the number of these results or their names.
+# Sets the shape and the names of the kept dimensions. If a slice has several results, these results are along an
+# additional first dimension, and `before` is their number or their names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   first <- if (!is.null(before)) list(if (is.character(before)) before)
   before <- if (is.character(before)) length(before) else before

@@ -1,5 +1,6 @@
-# Operations on axes that C++ computes by segments: user-defined formulas, order statistics and moments. Slices are
-# columns of matrices within the array; R rearranges the array only if the reduced dimensions are not adjacent.
+# User-defined formulas, order statistics and moments along axes of arrays, which C++ computes as operations on
+# segments. Slices are columns of matrices within the array; R rearranges the array only if the reduced dimensions are
+# not adjacent.
 
 reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
@@ -20,13 +21,13 @@ reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, 
   shaped(result, x, plan, keepdims, if (outputs > 1) percentages(details$probs))
 }
 
-# The results of all slices, one slice after another.
+# The results of `op` for all slices of an array on the host, one slice after another.
 host_slices <- function(x, op, details, na.rm, plan) {
   values <- if (is_gpu_matrix(x)) as.matrix(x) else x
   if (is.null(details)) fold_slices(values, op, na.rm, plan) else order_slices(values, op, details, na.rm, plan)
 }
 
-# The results of each column of a gpu_matrix.
+# The results of `op` for each column of a gpu_matrix.
 device_columns <- function(x, op, details, na.rm, stay) {
   column <- temporary(seg_plan(lengths = dim(x)[[1]]))
   if (is.null(details)) return(reduce_moments(x, column, op, na.rm, NULL, NULL, stay))
@@ -34,8 +35,9 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# Returns the array, or its values slice by slice if the reduced dimensions are not adjacent, and `sizes`, three
-# numbers: the products of the sizes of the dimensions before, among and after the reduced dimensions.
+# Returns a list of `x`, the array, or its values slice by slice if the reduced dimensions are not adjacent; and of
+# `sizes`, three products of sizes of dimensions: of those before the reduced dimensions, of the reduced dimensions, and
+# of those after them.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)

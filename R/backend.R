@@ -49,8 +49,8 @@ default_threads <- function() {
   max(1L, min(the$cores, limit, if (checking) 2L, na.rm = TRUE))
 }
 
-# The number of cores of the machine, or less where the system allows this process fewer: on Linux by the list of
-# allowed cores, and by the quota of time of a container (cgroup, versions 2 and 1).
+# The number of cores that this process may use: all cores of the machine, unless the system allows fewer. Linux limits
+# a process by a list of allowed cores, and by the quota of CPU time of a container (cgroup, versions 2 and 1).
 available_cores <- function(root = "/") {
   fields <- function(path, ...) {
     tryCatch(suppressWarnings(scan(file.path(root, path), "", quiet = TRUE, ...)), error = function(e) character())
@@ -82,7 +82,7 @@ sharing_cores <- function(count, code) {
 
 the <- new.env(parent = emptyenv())
 
-# `device`: the GPUs that the backends "cuda" and "auto" would use.
+# Checks and returns a backend. `device` has the indices of the GPUs that the backends "cuda" and "auto" would use.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
   backend <- check_setting(backend, "backend", backend_choices(), call, default = c("auto", "cpu", "cuda"))
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
@@ -105,8 +105,8 @@ first_device <- function() {
   if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # evaluated at every call
 }
 
-# The numbers of GPUs, counted from 0 as the driver counts them. By default, they come from the option or from the
-# environment variable ("0:3", "0,2").
+# The indices of the GPUs to use, counted from 0 as the driver counts them. By default, the indices come from the option
+# or from the environment variable, whose value is a text such as "0:3" or "0,2".
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"
   if (is.null(device)) device <- kernops_option("device", 0L)

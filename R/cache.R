@@ -46,7 +46,8 @@ asked_folder <- function(asked) {
   absolute_path(native)
 }
 
-# The absolute path of a folder that need not exist yet, so that setwd() does not move it.
+# The absolute path of a folder, which need not exist yet. An absolute path has the same meaning after a call of
+# setwd().
 absolute_path <- function(path) {
   root <- if (.Platform$OS.type == "windows") "^([/\\\\]|[A-Za-z]:)" else "^/"
   if (grepl(root, path)) path else file.path(getwd(), path)

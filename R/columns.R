@@ -15,7 +15,7 @@ column_extents <- function(x) {
 # The largest absolute value of each column.
 column_sizes <- function(x) apply(abs(column_ranges(x)), 2, max)
 
-# The numbers of the columns with an entry that is not finite.
+# The indices of the columns with an entry that is not finite.
 columns_with_gaps <- function(x) columns_not_finite(x, threads())
 
 # The columns x[, columns, drop = FALSE], or x itself if all columns are chosen.
@@ -29,15 +29,15 @@ moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1,
   columns_moved(x, columns, each(shift), each(divisor), each(factor), threads())
 }
 
-# The rows of a matrix, or the numbers of a vector, without names.
+# The chosen rows of a matrix, or the chosen elements of a vector, without names.
 gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 
-# The result of qr.Q() for a decomposition by qr() of full rank, bit by bit.
+# The matrix that qr.Q() returns for a result of qr() with full rank; the two matrices are bit-identical.
 orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
 
-# For each row, the number of the first row with the same values. If `digits` is positive, values are equal if they
-# agree after rounding to this number of significant digits.
+# For each row, the index of the first row with the same values. If `digits` is positive, values are equal if they agree
+# after rounding to this number of significant digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())
 
-# The numbers of at most `max_rows` evenly spaced rows of n rows.
+# The indices of evenly spaced rows among n rows; at most `max_rows` indices.
 spaced_rows <- function(n, max_rows) unique(round(seq(1, n, length.out = min(n, max_rows))))

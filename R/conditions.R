@@ -19,7 +19,8 @@ shortly <- function(x) {
   x
 }
 
-# Converts text to UTF-8. Each byte that is not part of a character becomes a number such as <ff>.
+# Converts text to UTF-8. In invalid text, each byte that is not part of a valid character becomes its hexadecimal
+# number, such as <ff>.
 readable_text <- function(x) {
   if (any(Encoding(x) == "bytes")) Encoding(x) <- "UTF-8"
   x <- enc2utf8(x)
@@ -28,7 +29,7 @@ readable_text <- function(x) {
   x
 }
 
-# The beginning of each text.
+# Shortens texts of more than `max_chars` characters to their first `max_chars` characters and dots.
 short_text <- function(x, max_chars = 100) {
   x <- readable_text(x)
   long <- nchar(x) > max_chars
@@ -123,14 +124,16 @@ refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_cl
   if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
-# Named `arguments` in dots must be known arguments; abbreviations are allowed.
+# Stops if `arguments`, the contents of dots, have a name that is neither one of the `known` names nor an abbreviation
+# of one of them.
 check_further_arguments <- function(what, arguments, known, call = caller_env()) {
   names <- setdiff(names(arguments), "")
   unknown <- is.na(pmatch(names, known, duplicates.ok = TRUE))
   if (any(unknown)) stop_further_arguments(what, arguments[names[unknown]], known, call)
 }
 
-# Raises an error in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
+# Raises an error about the formula `text`. A caret in the message marks byte `position`, counted from 0; with -1, there
+# is no caret. `unknown` is a name in the formula that does not exist, for which a similar name is suggested.
 stop_formula <- function(message, position, unknown, text) {
   text <- utf8(text)
   abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),

@@ -14,7 +14,7 @@
 # `apart` contains three elements: the smooth `factor`, the `text` of the other factor, and the squared `distance` on
 # which this text depends.
 
-# The model of points with functionals; `model$functional` is the number of the first column of the functional.
+# The model of points with functionals; `model$functional` is the index of the first column of the functional.
 with_functionals <- function(model, call = caller_env()) {
   for (leaf in leaves_of(model$covariance)) check_differentiable(leaf, call)
   model$covariance <- change_leaves(model$covariance, function(leaf, path) {
@@ -124,14 +124,16 @@ leaf_jet <- function(model, leaf, path, x, y) {
   if (is.null(apart)) jet else join_jets("*", list(symbolic(with_text(apart$factor)), jet))
 }
 
-# The text of a derivative of a kernel, as a function of the same arguments.
+# The first or second derivative of a kernel's formula: a function that returns the text of the derivative and has the
+# arguments of the property `derivatives`.
 derivative_text <- function(kernel, order) {
   f <- kernel$derivatives
   whole <- as.call(c(f, lapply(stats::setNames(nm = names(formals(f))), as.name)))
   as.function(c(formals(f), call("[[", whole, order)))
 }
 
-# The arguments of f for a leaf: constants and fixed parameters as numbers, other arguments as the names of parameters.
+# The arguments with which f is called for a leaf: constants and fixed parameters are numbers, and each other argument
+# is the name of a parameter.
 arguments_of_text <- function(f, leaf) {
   words <- names(formals(f))
   stats::setNames(lapply(words, function(name) {

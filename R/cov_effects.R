@@ -17,7 +17,7 @@ without_effects <- function(x) {
 }
 
 # The model of the field and the noise, without effects. `width` is the number of columns of points that this model
-# reads, and `rows` are the numbers of its parameters in theta.
+# reads, and `rows` are the positions of its parameters in theta.
 field_part <- function(model) {
   marked <- change_leaves(model$covariance, function(leaf, path) replace(leaf, "origin", path))
   covariance <- without_effects(marked) %||% nugget()
@@ -85,7 +85,7 @@ count_coefficients <- function(effects) {
   last$before + last$size * max(1, length(last$levels))
 }
 
-# The covariates that multiply the coefficients of a level, at points u.
+# The values at points u of the covariates that multiply the coefficients of a level.
 effect_covariates <- function(leaf, u) {
   covariates <- setdiff(leaf$dims, leaf$level)
   slopes <- unname(u[, covariates, drop = FALSE])
@@ -137,9 +137,9 @@ coefficient_covariance <- function(leaf) {
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }
 
-# The matrix B L at points u: for each point, the numbers of columns and the entries in these columns. Coefficients of
-# levels and times without observations come last. The smooths of all levels of a factor share one block of entries,
-# because a point has one level.
+# The matrix B L at points u: for each point, the indices of the columns with entries, and the entries in these columns.
+# Coefficients of levels and times without observations come last. The smooths of all levels of a factor share one block
+# of entries, because a point has one level.
 effect_entries <- function(effects, theta, u) {
   count <- count_coefficients(effects)
   blocks <- list()
@@ -162,7 +162,8 @@ family_of_levels <- function(effect) {
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
 }
 
-# The entries of a block, replaced by the entries of the block `upper` at the points where `upper` has nonzero entries.
+# Combines two blocks of entries: a point has its entries from `upper` if one of these is nonzero, otherwise from
+# `block`.
 overlaid <- function(block, upper) {
   used <- colSums(upper$values != 0) > 0
   block$columns[, used] <- upper$columns[, used]
@@ -184,7 +185,7 @@ effect_columns.effect_of_levels <- function(effect, theta, u, known) {
        values = effect_covariates(effect$leaf, u) %*% effect_root(effect, theta))
 }
 
-# The entries as a dense matrix with a row for each point and a column for each of the given numbers of columns.
+# The entries as a dense matrix with a row for each point and only the columns with the given indices.
 dense_entries <- function(entries, numbers) {
   dense <- matrix(0, ncol(entries$columns), length(numbers))
   column <- match(entries$columns, numbers)

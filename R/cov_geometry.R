@@ -2,7 +2,7 @@
 # call of geometry() and add its name to geometries().
 
 # `...` are properties and methods, which replace the defaults below. In methods, the list `p` contains the parameters
-# of a leaf, or the texts of these parameters, and `dims` are the numbers of the coordinates of the leaf.
+# of a leaf, or the texts of these parameters, and `dims` are the indices of the coordinates of the leaf.
 geometry <- function(name, ...) {
   euclidean <- list(
     parameters = list(),         # parameters that the geometry adds to a leaf, with values or NULL

@@ -68,7 +68,7 @@ with_variables <- function(x, variables, call = caller_env()) {
   x <- change_leaves(x, function(leaf, path) {
     if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))
     if (!is_coregion(leaf)) return(leaf)
-    leaf$sills <- sills_of(leaf) # known sills, for example of an earlier fit
+    leaf$sills <- sills_of(leaf) # for example the sills of an earlier fit
     leaf$variables <- variables
     leaf$parameters$root <- rep(NA_real_, nrow(sill_entries(p, leaf$diagonal)))
     if (is.null(leaf$sills)) return(leaf)
@@ -88,7 +88,7 @@ sills_by_name <- function(B, variables, name, call) {
   if (setequal(rownames(B), variables)) B[variables, variables] else B
 }
 
-# Adds to each leaf the numbers of the columns of points that the leaf reads: coordinates in space come first, and the
+# Adds to each leaf the indices of the columns of points that the leaf reads: coordinates in space come first, and the
 # columns of at_variables() follow.
 with_places <- function(x, d, call) {
   if (is.null(x$variables)) {
@@ -124,7 +124,8 @@ sill_rows <- function(leaf, path) {
   )
 }
 
-# The coregionalisation matrices of a model: lists of their rows in theta, with L and B at theta.
+# The coregionalisation matrices B = L L' of a model. For each matrix, a list of `rows`, the positions of its parameters
+# in theta; its `name`; `diagonal`; and the values of L (`root`) and B (`sills`) at theta.
 coregions <- function(model, theta = model$parameters$value) {
   if (!is_lmc(model$covariance)) return(list())
   leaves <- Filter(is_coregion, leaves_of(model$covariance))
@@ -228,7 +229,7 @@ grown_sills <- function(search) {
       rows <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(rows)]
-      # if the objective decreases so slowly, a step would hardly gain more than the smallest relevant gain
+      # if the steepest decrease is below this limit, a step would hardly gain more than the smallest relevant gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(rows, k), length * steepest))
@@ -257,7 +258,7 @@ upward <- function(G) {
   decomposition$vectors %*% (pmax(decomposition$values, 0) * t(decomposition$vectors))
 }
 
-# The variances of the noise of the variables, and the covariances of their noise at one location.
+# The covariance matrix of the noise of the variables at one location.
 nugget_sills <- function(object) {
   nuggets <- Filter(function(block) block$name == "nugget", coregions(object$model, object$theta))
   p <- length(response_names(object))

@@ -66,7 +66,7 @@ point_declarations <- function(model) {
     sprintf("y = Vj(%d)", model$width))
 }
 
-# The number of columns per block when the covariance matrix is computed in blocks of columns.
+# The number of columns of a block, if the covariance matrix is computed in blocks of columns.
 block_width <- 32L
 
 # Calls f(first, last) for consecutive blocks of `width` numbers of 1..n. Each call of f allocates a few matrices of

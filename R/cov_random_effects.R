@@ -117,12 +117,12 @@ mean_square_of_covariates <- function(leaf, u) {
 intercept_kernel <- kernel("intercept", function(variance, x, y) sprintf("%s * Equal(%s, %s)", variance, x, y),
                            screens = FALSE)
 
-# The kernel of a random slope; a point consists of the covariate and the number of the level.
+# The kernel of a random slope; a point consists of the covariate and the index of the level.
 slope_kernel <- kernel("slope", function(variance, x, y) {
   sprintf("%1$s * Elem(%2$s, 0) * Elem(%3$s, 0) * Equal(Elem(%2$s, 1), Elem(%3$s, 1))", variance, x, y)
 }, screens = FALSE, mean_square = mean_square_of_covariates)
 
-# The leaf of an effect of bar_effects().
+# The leaf of the covariance for an effect, which is an element of a result of bar_effects().
 effect_leaf <- function(terms, variance = NULL, fixed = character(), correlation = NULL, call = caller_env()) {
   first <- terms[[1]]
   as_formula <- function(e) stats::as.formula(call("~", e), first$env)

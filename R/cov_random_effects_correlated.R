@@ -4,7 +4,7 @@
 # partial correlation of coefficients j and k given the coefficients before k. Any values between -1 and 1 define a
 # correlation matrix. If there are two coefficients, z[2, 1] is their correlation.
 
-# The kernel of points whose columns are the covariates (except the covariate 1 of an intercept) and the number of the
+# The kernel of points whose columns are the covariates (except the covariate 1 of an intercept) and the index of the
 # level.
 correlated_kernel <- kernel("effects", function(variance, correlation, x, y, size, intercept) {
   root <- root_texts(variance, correlation, size)

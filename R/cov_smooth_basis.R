@@ -1,8 +1,8 @@
 # The bases of smooths, constructed by mgcv and converted to a mixed model: unpenalised coefficients belong to the
 # trend, penalised coefficients are random.
 
-# The variables of a smooth in the form that mgcv requires, computed from a matrix of numbers. In this matrix, a factor
-# is given by the numbers of its levels. The factor of random smooths gets a single level, so that all levels have the
+# The variables of a smooth in the form that mgcv requires, computed from a matrix of numbers. In this matrix, a column
+# for a factor has the indices of levels. The factor of random smooths gets a single level, so that all levels have the
 # same basis.
 smooth_data <- function(column, values) {
   data <- stats::setNames(as.data.frame(values), column$names)
@@ -74,7 +74,8 @@ one_penalty <- function(smooth) {
        trend = penalty$vectors[, -random, drop = FALSE])
 }
 
-# The eigenvectors of a penalty b' S b with the given numbers, scaled such that the penalty of each eigenvector is 1.
+# The eigenvectors of a penalty b' S b with the indices `numbers`, scaled such that the penalty of each eigenvector is
+# 1.
 unit_penalty_vectors <- function(penalty, numbers) {
   penalty$vectors[, numbers, drop = FALSE] / rep(sqrt(penalty$values[numbers]), each = nrow(penalty$vectors))
 }

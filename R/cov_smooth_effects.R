@@ -138,7 +138,7 @@ random_effect_leaf <- function(variables, factors, env, call) {
               call = call)
 }
 
-# A smooth with factors among its variables; the values of these factors are numbers of levels. The coefficients of bs =
+# A smooth with factors among its variables; the values of these factors are indices of levels. The coefficients of bs =
 # "fs" are independent between the levels of its factor, so the basis is constructed for a single level and then
 # combined with the levels.
 with_factors <- function(leaf, data, call) {

@@ -49,7 +49,7 @@ kernel_of_smooth <- function(column, count, level) {
   with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = level)
 }
 
-# The kernel of points whose columns are the basis functions and, for a smooth of a `level`, the number of the level.
+# The kernel of points whose columns are the basis functions and, for a smooth of a `level`, the index of the level.
 penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   count <- nrow(shares)
   size <- ncol(shares)

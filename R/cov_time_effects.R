@@ -96,7 +96,8 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# The rows of the root L of the covariance at the times of the observations; new times follow, with new coefficients.
+# For each point, the row of the root L of the covariance that belongs to the time of the point. L covers the times of
+# the observations, followed by times that occur only at the points u; each of these times has a new coefficient.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

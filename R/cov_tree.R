@@ -36,7 +36,7 @@ leaf_at <- function(x, path) leaves_of(x)[[path]]
 
 all_leaves <- function(x, test) all(vapply(leaves_of(x), test, NA))
 
-# The covariance with change(leaf, path) for each leaf.
+# The covariance in which change(leaf, path) replaces each leaf.
 change_leaves <- function(x, change, path = "1") {
   if (x$kind == "leaf") return(change(x, path))
   x$parts <- Map(change_leaves, x$parts, list(change), part_paths(x, path))

@@ -70,7 +70,7 @@ effects_of_variables <- function(leaf, variables, keys, call) {
   Reduce(function(a, b) join_parts("+", a, b), lapply(names, one))
 }
 
-# The keys of effects in a formula that a covariance already contains.
+# The keys of the effects that a covariance already contains, so that the same effects in a formula are not added again.
 known_effects <- function(covariance) {
   leaves <- unname(leaves_of(covariance))
   c(vapply(leaves, leaf_key, ""), unlist(lapply(leaves, function(leaf) leaf$belongs$term)))
@@ -87,7 +87,8 @@ within_variable <- function(text, leaf, points) {
   code_text("(", text, ") * ", seen[[1]], " * ", seen[[2]])
 }
 
-# The names of the trend columns that smooths would add for variables to which these smooths do not belong.
+# The names of idle trend columns. Each smooth has trend columns for all variables; they are idle for the variables to
+# which the smooth does not belong.
 idle_columns <- function(covariance, columns, variables) {
   leaves <- Filter(is_smooth_leaf, leaves_of(covariance))
   keys <- vapply(leaves, function(leaf) column_key(leaf$sees[[1]]), "")

@@ -67,8 +67,8 @@ with_averages <- function(parts, averages, source, call) {
   parts
 }
 
-# The number of the observation of each row. A row with a missing label is a separate observation of the field at its
-# point.
+# The index of the observation to which each row belongs. A row with a missing label is a separate observation of the
+# field at its point.
 numbers_of_averages <- function(block, label, parts, call) {
   if (length(block) != parts$total) {
     stop_kernops("dim", "{.code {label}} must have a value for each of the {parts$total} row{?s}.", call = call)

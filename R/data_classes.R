@@ -15,9 +15,9 @@ variable_kind <- function(x) {
   if (is.numeric(x)) "number" else typeof(x)
 }
 
-# Converts x to the class and the unit of `fitted`, the variable of the fit. With `exact`, x contains levels, which must
-# match: a time other than midnight is then an error in place of a date, and a number may be the label of a level of a
-# factor.
+# Converts x to the class and the unit of `fitted`, the variable of the fit. With `exact`, x contains levels of a
+# grouping variable, which must match exactly: if the fit has dates, a time other than midnight is an error; if the fit
+# has a factor, a number in x may be the label of a level.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
   if (is.null(fitted)) return(x)
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)

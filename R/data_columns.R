@@ -165,7 +165,7 @@ columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
     if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
   }, columns, values))
-  # if there are no rows, cbind() would treat NULL as a column
+  # omits NULL elements, because cbind() would treat them as columns if there are no rows
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
   }
@@ -208,7 +208,7 @@ placed <- function(covariance, d, columns, group, call) {
   })
 }
 
-# TRUE for a leaf whose last column has numbers of levels.
+# TRUE for a leaf whose last column has indices of levels.
 has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
 # The column of a fit that corresponds to a column that a leaf reads. The default is the last column, such as the
@@ -235,12 +235,12 @@ linking_columns <- function(model) {
   if (all(lengths(by) > 0)) unlist(by)
 }
 
-# The number of the block of each observation. Observations of different blocks are uncorrelated.
+# The index of the block of each observation. Observations of different blocks are uncorrelated.
 separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))
   block <- match(u[, by[[1]]], unique(u[, by[[1]]]))
-  # each level gets the smallest block number of its observations, until the number is constant within all levels
+  # all observations of a level get the smallest block index among them; repeated until no index changes
   repeat {
     before <- block
     for (k in by) block <- stats::ave(block, u[, k], FUN = min)
@@ -248,7 +248,7 @@ separate_blocks <- function(model, u) {
   }
 }
 
-# The numbers of the points u that may be correlated with the observations `rows`.
+# The indices of the points u that may be correlated with the observations `rows`.
 seen_from <- function(object, rows, u) {
   agree <- lapply(linking_columns(object$model), function(k) u[, k] %in% object$data$u[rows, k])
   which(Reduce(`|`, agree))

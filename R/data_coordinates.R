@@ -24,7 +24,7 @@ named_coordinates <- function(coords, data) {
   stats::reformulate(sprintf("`%s`", coords), env = emptyenv())
 }
 
-# The coordinates as a matrix, or as a list of variables that keep their classes.
+# The coordinates that the user gave as `coords`: a matrix, or a list of variables that keep their classes.
 coordinate_variables <- function(coords, data, call) {
   if (inherits(coords, "formula")) return(coordinate_columns(coords, data, call))
   if (is.data.frame(coords)) {

@@ -122,7 +122,7 @@ refuse_integer64 <- function(columns, call) {
                           i = "{.fn as.double} converts them."), call = call)
 }
 
-# The numbers of the rows of the user's data that were kept.
+# The indices of the rows of the user's data that were kept.
 row_numbers <- function(frame, n) {
   left_out <- attr(frame, "na.action")
   if (is.null(left_out)) seq_len(n) else seq_len(n + length(left_out))[-left_out]

@@ -123,8 +123,8 @@ central_slope <- function(at, step) {
   }, near, weights)))
 }
 
-# Adds to points the columns that mark each point as a value of the field or as a derivative. `coordinate` contains the
-# numbers of the coordinates of the derivatives, and 0 for values.
+# Adds to points the columns that mark each point as a value of the field or as a derivative. `coordinate` has, for each
+# point, the index of the coordinate of the derivative, or 0 for a value.
 as_functionals <- function(layout, u, coordinate = NULL) {
   d <- length(layout$coordinates)
   unname(cbind(u, functional_columns(nrow(u), d, 1 * outer(coordinate %||% numeric(nrow(u)), seq_len(d), `==`))))

@@ -2,8 +2,8 @@
 # printed text. The levels of a factor a:b are pairs of values of a and b. Therefore `values` are lists of vectors, such
 # as one vector for a and one for b.
 
-# The numbers of the levels of `values` among the `known` levels, which are distinct. New levels get the next numbers,
-# and missing values get NA.
+# For each of the `values`, the index of its level among the `known` levels, which are distinct. New levels get the next
+# indices, and missing values get NA.
 match_levels <- function(values, known = lapply(values, `[`, 0)) {
   here <- Reduce(`&`, lapply(values, function(x) !is.na(x)))
   keys <- Map(function(x, k) first_numbers(joint_keys(k, x[here])), values, known)

@@ -1,12 +1,13 @@
 # Numbers near the limits of double precision: the functions stop for magnitudes that cannot be used, and centre numbers
 # before digits are lost.
 
-# Computations square the response (variances) and square variances (second derivatives). Beyond these limits, the
+# Computing variances squares the response, and computing second derivatives squares variances. Beyond these limits, the
 # squares would overflow, or underflow to zero without a warning.
 magnitude_limits <- c(1e-60, 1e60)
 
-# Stops if the largest entry of a column of parts is out of range. Noise variances have the unit of squared responses,
-# so the square roots of the noise variances must be in range; weights are compared with the limits directly.
+# Stops if the largest entry of the response, or of another column among the parts of gp_data(), is out of range. Noise
+# variances have the unit of squared responses, so the square roots of the noise variances must be in range; weights are
+# compared with the limits directly.
 check_magnitudes <- function(parts, call) {
   columns <- list(
     `the response` = parts$y, `the offset` = parts$offset, `the weights` = t(column_ranges(parts$weights)),
@@ -82,7 +83,7 @@ without_level <- function(data) {
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
-  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding errors, which the large constant would magnify
+  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # the constant would magnify these rounding errors
   list(y = y - level * ones, beta = level * beta)
 }
 

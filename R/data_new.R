@@ -39,7 +39,7 @@ rows_as_points <- function(object, newdata, coords, block, call) {
 
 source_names <- function(source) if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data)
 
-# The points of a result of data_source().
+# The new points whose variables and coordinates are in `source`, a result of data_source().
 points_of_source <- function(object, source, coords, call) {
   parts <- object$parts
   d <- object$model$d
@@ -93,7 +93,8 @@ some_points <- function(points, rows) {
   list(u = points$u[rows, , drop = FALSE], x = points$x[rows, , drop = FALSE], offset = points$offset[rows])
 }
 
-# `rule`: the beginning of the message, such as "The coordinates must be plain variables".
+# Stops if the formula of the coordinates contains expressions. `rule` is the beginning of the message, such as "The
+# coordinates must be plain variables".
 check_plain_coordinates <- function(coords, rule, call,
                                     advice = c(i = "Add the expression to the data as a variable.")) {
   if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {

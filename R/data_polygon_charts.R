@@ -19,7 +19,7 @@ sphere_chart <- function(polygons) {
   list(
     to_plane = function(ring) {
       p <- great_circles(unit_vectors(ring))
-      # bounded, because the antipode of the centre has no projection
+      # pmax() bounds the scale, because the antipode of the centre has no projection
       p %*% t(axes) * sqrt(2 / pmax(1 + as.vector(tcrossprod(p, centre)), 1e-12))
     },
     from_plane = function(u) {
@@ -51,8 +51,8 @@ tangent_axes <- function(p) {
   rbind(east, cross_product(p, east))
 }
 
-# The direction of the mean of all edges. If the edges surround the sphere, so that this mean is nearly zero, the
-# direction of the vector area replaces it.
+# The unit vector in the direction of the mean of all edges, weighted by their lengths. If the edges surround the
+# sphere, this mean is nearly zero, and the direction of the vector area is returned instead.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))

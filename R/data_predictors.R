@@ -1,6 +1,6 @@
 # Parameters of a family may have linear predictors (gp_predictors.R). The covariates of a predictor are columns of
-# points, in the form of a model matrix. Until settled_predictor() constructs this matrix, the column contains the
-# number of the row of the data.
+# points, in the form of a model matrix. Until settled_predictor() constructs this matrix, the column contains the row
+# number in the data.
 
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
 

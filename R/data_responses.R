@@ -94,7 +94,7 @@ response_block <- function(responses, columns, rows = seq_len(responses$n)) {
   matrix(as.double(block), length(rows))
 }
 
-# The numbers of the chosen responses, which are given by names or numbers.
+# The indices of the chosen responses, which the user gives as names or indices.
 response_numbers <- function(responses, chosen, call = caller_env()) {
   if (is.null(chosen)) return(seq_along(responses$names))
   numbers <- if (is.character(chosen)) match(chosen, responses$names) else

@@ -57,8 +57,8 @@ spatial_parts.map_window <- function(data) unclass(data)
 
 give_back.map_window <- function(like, table) table
 
-# The numbers of the layers that the fit reads; all layers if the fit reads none. A cell is masked if its values in all
-# these layers are missing.
+# The indices of the layers that the fit reads; the indices of all layers if the fit reads none. A cell is masked if its
+# values in all these layers are missing.
 numbers_of_layers <- function(names, variables) {
   used <- which(names %in% variables)
   if (length(used)) used else seq_along(names)

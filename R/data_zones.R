@@ -58,7 +58,8 @@ windows_of_layer <- function(layer, template, name, call) {
                          system of {.arg newdata}.", call = call)
 }
 
-# Crops a layer that covers several tiles of a map to the cells of one tile; other layers are unchanged.
+# Returns a layer for one tile of a map: a layer that covers several tiles is cropped to the cells of this tile, and any
+# other layer is returned unchanged.
 layer_of_tile <- function(x, template) {
   if (!inherits(x, "SpatRaster")) return(x)
   beyond <- as.vector(terra::ext(template)) - as.vector(terra::ext(x))

@@ -52,7 +52,8 @@ draw_groups <- function(term, u, nsim, features, backend) {
   draws
 }
 
-# For each linear factor, the coordinate that each feature uses. The features are all combinations of coordinates.
+# For each linear factor, an indicator matrix of the coordinate of the factor that each feature uses. There is a feature
+# for each combination of coordinates of the factors.
 unit_signs <- function(widths) {
   chosen <- expand.grid(lapply(widths, seq_len))
   unname(Map(function(coordinate, width) diag(width)[coordinate, , drop = FALSE], chosen, widths))

@@ -94,8 +94,8 @@ predicting_count <- function(fit) {
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
 }
 
-# The smallest sufficient number of neighbours. The search starts at the number for local kriging and doubles the number
-# until another doubling changes predictions by less than the tolerance.
+# The number of neighbours that predictions require. The search starts at the number for local kriging and doubles the
+# number until another doubling changes predictions by less than the tolerance.
 enough_to_predict <- function(object, sites, count, max_count = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]

@@ -85,7 +85,8 @@ theta_of_cells <- function(pilot, how, estimate, call) {
                       likelihood_for(rows_of_data(pilot$data, rows), pilot$model, how), how, estimate, call)$theta
 }
 
-# The optimum of typical observations, in memory. The search uses no workers, because they write units at this time.
+# The optimum of typical observations, in memory. The search uses no workers, because the workers write the units
+# (table_sets.R) at this time.
 search_of_typical <- function(blocks, pilot, how, estimate, call) {
   model <- pilot$model
   if (estimate == "none") return(list(theta = pilot$theta))

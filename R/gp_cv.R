@@ -84,7 +84,8 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
             axes = if (plane) vapply(1:2, function(k) axis_label(object, k), ""))
 }
 
-# One fold for each row that is used. `folds` may also contain labels for all rows of the data.
+# The label of the fold of each row that the fit uses. The argument `folds` of the user may also have a label for each
+# row of the data.
 fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
@@ -101,7 +102,7 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   folds
 }
 
-# A number for each fold, by its label. Factors are compared by code, because levels of a factor a:b may have the same
+# The index of the fold of each label. Factors are compared by code, because levels of a factor a:b may have the same
 # text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
@@ -178,7 +179,7 @@ leave_one_out.gp <- function(object) {
   # a precision of 0 means that a coefficient of the trend is undetermined without the observation
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
-  # assumes that the new observation has the same weight and therefore the same noise variance
+  # the prediction is for a new observation with the weight, and thus the noise variance, of the omitted observation
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
@@ -236,8 +237,8 @@ predict_fold.gp <- function(object, out, refit) {
 
 # The input of a fit without some observations: the parts of the other observations, with columns of the trend that are
 # linearly independent for these observations; the covariance; and the method of estimation. The coordinates of the
-# omitted points are relative to the centre of the new fit. `told` is TRUE at omitted points where the other
-# observations identify the trend.
+# omitted points are relative to the centre of the new fit. `told` has an element for each omitted point, which is TRUE
+# if the other observations identify the trend at the point.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))

@@ -94,7 +94,7 @@ working_noise.gp <- function(model) {
 
 working_noise.gp_family_fit <- function(model) 1 / model$latent$terms$weight
 
-# Converts a value for each observation to the form of residuals.
+# Converts `values`, one value for each observation, to the shape and the names of residuals.
 as_residuals <- function(model, values) {
   layout <- model$parts$layout
   labels <- rownames(model$parts$frame)

@@ -2,7 +2,8 @@
 # of these packages take the response and predictions from variables of the data, before the transformations of the
 # formula, and ignore coordinates.
 
-# The default method of model_info() recognises single trials in fits of glm() only.
+# The default method of model_info() detects Bernoulli responses only in fits of glm(); this method also detects them in
+# fits of gp().
 #' @exportS3Method insight::model_info
 model_info.gp_family_fit <- function(x, ...) {
   info <- NextMethod()

@@ -15,9 +15,9 @@ starting_variances <- function(random, z) {
   vapply(random, function(k) 0.25 / mean(rowSums(z[, k, drop = FALSE]^2)), 0)
 }
 
-# The penalty v' P v of the coefficients v of the bases of predictors: a list of `rows`, the positions of v among the
-# parameters of a search, whose first `before` parameters belong to the covariance, and of the `matrix` P. NULL without
-# smooths.
+# The penalty of the coefficients of the predictor that has smooths, a quadratic form. A list of `name`, the parameter
+# that the predictor describes; `rows`, the positions of the coefficients among the parameters of a search, whose first
+# `before` parameters belong to the covariance; and `matrix`, the matrix of the quadratic form. NULL without smooths.
 penalty_of <- function(family, before) {
   smooth <- Filter(function(predictor) length(predictor$variances), family$predictors)
   if (!length(smooth)) return(NULL)
@@ -98,7 +98,7 @@ with_marginal_likelihood <- function(fit, marginal) {
   fit
 }
 
-# The numbers of the coefficients of a predictor that are not random.
+# The indices of the coefficients of a predictor that are not random.
 fixed_coefficients <- function(predictor) {
   setdiff(seq_along(predictor$column$names), unlist(predictor$column$random))
 }

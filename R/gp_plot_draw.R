@@ -8,10 +8,11 @@ draw_panel <- function(panel, arguments, add = NULL) {
 ink <- function() viridis(3)[[1]]
 faint <- function(colour, alpha = 0.35) grDevices::adjustcolor(colour, alpha)
 
-# The size of point symbols. The size decreases with the number of points, so that points do not hide each other.
+# The size of point symbols, relative to the default size. The size decreases with the number of points, so that points
+# do not hide each other.
 point_size <- function(count) if (count <= 100) 1 else if (count <= 1000) 0.7 else 0.45
 
-# Borders of classes of values; there is at least one class.
+# The borders of about `count` classes into which a legend divides values; there is at least one class.
 value_levels <- function(values, count) {
   levels <- pretty(values, count)
   if (length(levels) > 1) levels else levels + c(-0.5, 0.5) * max(abs(levels), 1) * 1e-3

@@ -26,8 +26,8 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# The parts of a fit with a row for each row of the data. In fits of several variables, a row contains several
-# observations.
+# The data of a fit (its parts) in a form with one row for each row of the user's data, also in fits of several
+# variables, where a row of the data contains several observations.
 parts_by_row <- function(x) x$parts$whole %||% x$parts
 
 # TRUE if the variables of the trend are named coordinates, so that the trend can be computed anywhere.

@@ -1,8 +1,8 @@
 # Pages of several panels, and overlays of maps.
 
-# The matrix for layout() with the numbers of the panels on a page. `shape` is the height of the page divided by its
-# width. Panels are about square, and each row has the width of the page. More than twelve panels are drawn on several
-# pages.
+# The matrix for layout(), which has the indices of the panels on a page. `shape` is the height of the page divided by
+# its width. Panels are about square, and each row has the width of the page. More than twelve panels are drawn on
+# several pages.
 page_matrix <- function(count, shape = 1) {
   count <- min(count, 12)
   rows <- min(count, max(1, round(sqrt(count * shape))))

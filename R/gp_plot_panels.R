@@ -23,7 +23,8 @@ panels_of <- function(x, panel_names, n, level, mask, newdata, settings, call = 
   do.call(c, each)
 }
 
-# The fit with the parts that predictions of its field include; NULL means all parts.
+# The fit with the element `shown`: the parts of the mean and the field that its plots include. If `terms` and `exclude`
+# are NULL, plots include all parts.
 with_shown_parts <- function(x, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
 }

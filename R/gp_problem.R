@@ -16,8 +16,8 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# The columns of the trend. If the user gave known means and the formula has no trend, there is one column for each
-# variable.
+# The columns of the trend, after checks of known coefficients. If the user gave known means and the formula has no
+# trend, there is one column for each variable.
 trend_columns <- function(parts, beta, call) {
   x <- parts$x
   if (is.null(beta)) return(x)
@@ -169,8 +169,8 @@ check_duplicates <- function(data, model, call) {
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A number for each point. Two points have equal numbers if all parts of the covariance use equal coordinates of both
-# points.
+# A key for each point. Two points have the same key if they agree in all coordinates that a part of the covariance
+# reads.
 place_keys <- function(model, u) {
   # with several variables, the noise of an observation is a term of the formula
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$kernel$text)

@@ -1,13 +1,14 @@
 # Responses in blocks, and in groups of responses that were observed at the same points.
 
-# The numbers of the responses in each block; the values of a block take about 30 MB.
+# The indices of the responses in each block; the values of a block take about 30 MB.
 response_blocks <- function(responses, count = length(responses$names)) {
   width <- max(16, min(4096, floor(4e6 / responses$n)))
   split(seq_len(count), ceiling(seq_len(count) / width))
 }
 
 # The responses of a block in groups with the same observations. A group is a list of `columns`, `sets`, and the result
-# of standard_responses(). `problem` contains the reason why a response has no fit; NA for responses with a fit.
+# of standard_responses(). The result also has `problem`: for each response, the reason why it has no fit, or NA if it
+# has a fit.
 grouped_responses <- function(task, responses, columns, parts, call) {
   y <- response_block(responses, columns, parts$rows) - parts$offset
   check_finite_responses(y, responses$names[columns], call)
@@ -30,7 +31,7 @@ grouped_responses <- function(task, responses, columns, parts, call) {
   list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
 }
 
-# A list with an element for each pattern of missing values: the numbers of the columns with this pattern.
+# A list with an element for each pattern of missing values: the indices of the columns with this pattern.
 columns_by_gaps <- function(gaps) {
   pattern <- rep("", ncol(gaps))
   some <- which(colSums(gaps) > 0)

@@ -83,7 +83,8 @@ tell_new_responses <- function(noise) {
                   class = "kernops_new_responses", .frequency = "once", .frequency_id = "kernops_new_responses")
 }
 
-# Converts newdata to points, calls draw(points), and returns draws with the class of the response, or of newdata.
+# Converts newdata to points, and draws at these points by draw(points). Returns draws with the class of newdata or, for
+# new responses at the observations of the fit, with the class of the response.
 simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call = caller_env()) {
   in_order_x_y(newdata, function(newdata) {
     points <- points_to_simulate(fit, newdata, coords, nsim, call)

@@ -81,8 +81,8 @@ stop_gpu_output <- function(call = caller_env()) {
   stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".", call = call)
 }
 
-# The counterpart of check_output() if `output` may also be a gpu_matrix other than x that receives the result. This
-# matrix is then stored as an attribute of the value TRUE.
+# A variant of check_output() that also accepts a gpu_matrix other than x as `output`, the matrix that receives the
+# result. For such a matrix the value is TRUE, with the matrix as the attribute "into".
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))
   if (identical(output, x)) {
@@ -117,7 +117,7 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
   gpu_gather(x, rows, columns)
 }
 
-# The numbers of the rows or columns that an index selects; n is the total number of rows or columns.
+# The positions of the rows or columns that an index selects; n is the total number of rows or columns.
 positions <- function(index, n, what, names = NULL, call = caller_env()) {
   chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)

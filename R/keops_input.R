@@ -27,7 +27,7 @@ output_stays <- function(output, backend, device, call = caller_env()) {
   TRUE
 }
 
-# The values in the order of the variables. Data frames are converted to matrices.
+# The values in `input`, in the order of the variables `names`. Data frames are converted to matrices.
 match_input <- function(input, names, backend, pairs = integer()) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
@@ -53,8 +53,8 @@ match_input <- function(input, names, backend, pairs = integer()) {
   input
 }
 
-# TRUE if a value has a class. The function uses a loop, because vapply() would take noticeably longer compared with a
-# call of an operator, which takes a few microseconds.
+# TRUE if a value has a class. The function uses a loop, because a call of an operator takes only a few microseconds,
+# and vapply() would add noticeably to this time.
 has_objects <- function(input) {
   for (x in input) if (is.object(x)) return(TRUE)
   FALSE

@@ -1,7 +1,8 @@
 # Operators for lists of pairs: each pair of the list is one point i of the operator. With such lists, operators store
 # the terms of all pairs, and compute derivatives at the pairs that a median or quantile chooses.
 
-# The values of variables for a list of pairs. A pair consists of row i of the result and point j of the reduced axis.
+# The values of all variables at a list of pairs. Pair k consists of row i[k] of the result and point j[k] of the
+# reduced axis.
 at_listed_pairs <- function(input, about, i, j) {
   Map(function(x, category, size) {
     if (category == "Pm") return(x)

@@ -23,7 +23,8 @@ tell_rounding_error <- function(from, input, points_are_columns) {
                   class = "kernops_rounded_input", error = measured$error)
 }
 
-# The error of the result for some points that are spread over the data; NULL if the data have no points.
+# The relative error that rounding causes in the result, computed for some points that are spread over the data; NULL if
+# the data have no points.
 rounding_error <- function(from, input, points_are_columns, most = 64, most_pairs = 2e7) {
   category <- from$about$variables$category
   axis <- if (from$about$axis == "Pm") "Vi" else from$about$axis

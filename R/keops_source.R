@@ -33,7 +33,8 @@ choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e
   cuda_recipes(from$live_kernel(), from$settings(), gpu, extent)
 }
 
-# `attempt` is the number of kernels that have failed for lack of memory or accuracy.
+# The properties of a computation that determine the choice of a kernel. `attempt` is the number of kernels that have
+# already failed for lack of memory or accuracy.
 gpu_extent <- function(rows, columns, ranges = FALSE, attempt = 0L) {
   list(rows = rows, columns = columns, ranges = ranges, attempt = attempt)
 }

@@ -149,7 +149,7 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# ifelse() calls this method, because it converts its condition to logical.
+# ifelse() converts its condition to logical, and this conversion calls the following method.
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)

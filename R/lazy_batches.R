@@ -23,7 +23,7 @@ common_batches <- function(shapes, names, call = caller_env()) {
 
 padded_batches <- function(shape, dims) as.integer(c(shape, rep(1L, dims - length(shape))))
 
-# For each batch of an array with batch dimensions `shape`, the number of the corresponding batch of x.
+# For each batch of an array with batch dimensions `shape`, the index of the corresponding batch of x.
 batch_numbers <- function(x, shape) {
   sizes <- padded_batches(batch_shape(x), length(shape))
   indices <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), sizes, shape)
@@ -63,7 +63,7 @@ transposed <- function(x) {
   if (length(dim(x)) < 3) t(x) else aperm(x, c(2, 1, seq_along(dim(x))[-(1:2)]))
 }
 
-# The chosen columns of all batches.
+# The array x, restricted to the `chosen` columns of each batch.
 some_columns <- function(x, chosen) {
   flat <- array(x, c(dim(x)[1:2], prod(batch_shape(x))))
   made <- array(flat[, chosen, , drop = FALSE], c(nrow(x), length(chosen), batch_shape(x)))

@@ -54,7 +54,7 @@ told_apart <- function(tensors) {
   })
 }
 
-# TRUE if variables of the same name are the same variable in all lists.
+# TRUE if each name stands for the same variable in all lists that contain the name.
 all_alike <- function(lists) {
   known <- lists[[1]]
   for (variables in lists[-1]) {
@@ -163,7 +163,8 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# A cache that lasts for the session. A cache with more than `max_entries` entries is emptied.
+# The cache with the name `what`, an environment that lasts for the session. If it has more than `max_entries` entries,
+# it is emptied first.
 cached <- function(what, max_entries = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

@@ -46,7 +46,7 @@ setMethod("%*%", signature("LazyTensor", "ANY"), function(x, y) {
   `colnames<-`(x %*% right_hand_side(y, "y"), colnames(y))
 })
 setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
-  transposed(t(y) %*% if (length(dim(x)) > 1) transposed(x) else x) # a vector is a row, as in R
+  transposed(t(y) %*% if (length(dim(x)) > 1) transposed(x) else x) # as in R, a vector x is a row
 })
 setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} requires a matrix of scalars, not of vectors.", call = NULL)
@@ -62,7 +62,8 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The tensor in which variables with the numbers of the points replace IndexI() and IndexJ().
+# The tensor in which variables replace IndexI() and IndexJ(); the data of these variables are the indices of the
+# points.
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")

@@ -37,7 +37,7 @@ with_ranges <- function(x, ranges) {
   check_has_data(x)
   if (!is.null(ranges)) {
     ranges <- as_ranges(ranges)
-    ranges_symmetric(ranges, i_j_points(x, "i"), i_j_points(x, "j")) # raises an error if the ranges do not fit
+    ranges_symmetric(ranges, i_j_points(x, "i"), i_j_points(x, "j")) # stops if ranges exceed these numbers
   }
   x@ranges <- ranges
   x
@@ -51,7 +51,8 @@ common_ranges <- function(ranges, call = caller_env()) {
                           i = "{.code with_ranges(K, NULL)} has no ranges."), call = call)
 }
 
-# The values of pairs, with 0 for pairs outside the ranges. The entries of a vector are contiguous.
+# The values of pairs (i, j), in which 0 replaces the values of pairs outside the ranges. The entries of a vector are
+# contiguous.
 without_others <- function(values, ranges, i, j) {
   if (!is.null(ranges)) values[!in_ranges(ranges, i, j)] <- 0
   values

@@ -47,7 +47,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
-  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # such a name contains no token of a variable
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # tokens of variables contain a dot
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
   }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
@@ -108,7 +108,8 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# The operator of a formula. Numbers and parameters become constants of the operator; for points with data, it stops.
+# The operator of a formula. Numbers and parameters become constants of the operator. The function stops if points have
+# data.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)

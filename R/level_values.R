@@ -8,7 +8,7 @@ first_numbers <- function(key) match(key, unique(key)) + 0
 level_key <- function(x) {
   if (is.factor(x)) x <- as.character(x)
   if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes of strings marked "bytes"
-  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many values would be NaN
+  if (inherits(x, "integer64")) return(exact_digits(x)) # as doubles, many integers would be NaN
   if (is.raw(x)) as.integer(x) else as.vector(unclass(x))
 }
 

@@ -5,8 +5,8 @@
 # The weighted sums of rows of x over the nodes of each observation.
 by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
 
-# The product A' b. The row of the product for a node is the row of b for the observation of the node, times the weight
-# of the node.
+# The product A' b, with a row for each node: the weight of the node times the row of b for the observation to which the
+# node belongs.
 at_nodes <- function(b, nodes) {
   if (is.null(nodes)) return(b)
   nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]

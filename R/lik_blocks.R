@@ -2,9 +2,9 @@
 # file.
 #
 # The sums of a unit depend only on the unit, and are added in the order of the units. Therefore results are
-# bit-identical for any number of workers and any memory. `blocks` is a result of table_blocks(). `some` contains
-# numbers of units, if the sum is over a part of the observations. A unit contains its observations and all their
-# neighbours.
+# bit-identical for any number of workers and any memory. `blocks` is a result of table_blocks(). If the sum is over a
+# part of the observations, `some` has the indices of the units of this part. A unit contains its observations and all
+# their neighbours.
 
 block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf

@@ -30,7 +30,8 @@ dense_bounds <- function(system, problem) {
   list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)
 }
 
-# The maximum number of steps of the solver. After this number, the bounds follow from the current solution.
+# The maximum number of steps of the solver. After this number of steps, the bounds are computed from the solution of
+# the last step.
 most_steps <- 200
 
 # One run of conjugate gradients solves the systems with B and with the probes, which are random vectors. If the

@@ -60,8 +60,8 @@ joint_by_parts <- function(factor, coefficients, left, r) {
   )
 }
 
-# The method for sparse matrices. The entries of a block are in the sparsity pattern if the coefficients of the block
-# are observed together.
+# The method of sum_of_blocks() for sparse matrices. The entries of a block are in the sparsity pattern if the
+# coefficients of the block are observed together.
 sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   entries <- x$start[[before + 1]] + seq_len(x$start[[before + size * count + 1]] - x$start[[before + 1]])
   row <- x$row[entries] - before
@@ -73,7 +73,8 @@ sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   total + t(total) - diag(diag(total), size)
 }
 
-# The method for matrices with a dense border. The rows of an effect are either all in the border or all sparse.
+# The method of sum_of_blocks() for matrices with a dense border. The rows of an effect are either all in the border or
+# all sparse.
 sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
   in_border <- (before + 1) %in% x$dense
   rows <- if (in_border) x$dense else x$others

@@ -29,7 +29,7 @@ correlated_nearest <- function(nearest, model, theta, points, max_points = 2000)
   }
 }
 
-# Returns f(candidates, targets, points, m). Each target has a column of candidates, which are numbers of `points`, or 0
+# Returns f(candidates, targets, points, m). Each target has a column of candidates, which are indices of `points`, or 0
 # for no candidate. f selects the m candidates with the largest absolute correlation with the target, and sorts these m
 # candidates by absolute correlation. Candidates with equal correlations keep their order.
 ranked_by_correlation <- function(model, theta, width = 1e6) {

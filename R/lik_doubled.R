@@ -35,8 +35,8 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# A list of `rows`, the indices of the neighbours, then of the points `rows`, among n points; and of `neighbours`, in
-# which positions in the new `rows` replace the indices of neighbours.
+# Renumbers neighbours among n points. Returns a list of two elements: `rows` has the indices of all neighbours,
+# followed by the argument `rows`; in `neighbours`, the position of a neighbour in the new `rows` replaces its index.
 renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]

@@ -14,7 +14,8 @@ effects_gradient <- function(problem, sets, theta, solved) {
   total
 }
 
-# The contribution of effects to the derivatives. The columns of effects follow `known` other columns.
+# The contribution of effects to the derivatives with respect to theta. In the products of columns, the columns of
+# effects follow `known` other columns.
 gradient_of_effects <- function(effects, theta, by_gram, known) {
   total <- numeric(length(theta))
   for (effect in effects) {

@@ -173,8 +173,8 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# The products dK alpha, with a column for each parameter. The rows that follow the locations contain noise only and no
-# field.
+# The products dK alpha, with a column for each parameter. Rows that follow the rows of the locations (lik_replicates.R)
+# contain only noise and no field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
   locations <- seq_len(nrow(data$u))
   u <- seen_points(data)
@@ -214,7 +214,8 @@ factor_results <- function(factor, data, reml, profile) {
   )
 }
 
-# The results for predictions, without the rows that follow the locations.
+# The results for predictions, restricted to the n rows of locations; rows that follow them (lik_replicates.R) are
+# omitted.
 results_at_locations <- function(results, n) {
   results$alpha <- results$alpha[seq_len(n)]
   results$z <- results$z[seq_len(n), , drop = FALSE]

@@ -1,7 +1,7 @@
 # Linear predictors of the parameters of a family: phi = inverse_link(Z gamma), with a value for each observation.
 #
-# `family$predictors` has an entry for each parameter with a predictor: its `column` (data_predictors.R), the numbers
-# `dims` of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of the
+# `family$predictors` has an entry for each parameter with a predictor: its `column` (data_predictors.R), `dims`, the
+# indices of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of the
 # product Z turn are orthogonal with mean square 1 at the observations, and the search estimates their coefficients.
 # Such a coefficient is then a row of `family$parameters`, and `of` is the name of the parameter of the density to which
 # the coefficient belongs.

@@ -54,7 +54,7 @@ censored_times <- function(y, stop_response) {
   as.vector(y[, 2]) == 0
 }
 
-# The number of the class of each observation, among the observed classes.
+# The index of the class of each observation among the observed classes.
 ordered_response <- function(y, stop_response) {
   if (!is.factor(y) && !(is.numeric(y) && NCOL(y) == 1 && all(y == round(y), na.rm = TRUE))) {
     stop_response("The response of {.code {name}} must be an ordered factor, or whole numbers, not

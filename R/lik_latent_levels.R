@@ -44,7 +44,7 @@ levels_posterior <- function(pattern, factor, probes) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # H^-1 b has no missing entries, so `nothing` is not used
+    sums = function(sets, nothing = 0) sums(sets), # `nothing` is not used: no term is omitted
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()

@@ -68,7 +68,7 @@ level_reference <- function(schur, probes) {
        trace = if (random) -sum(rough(basis)) else 0)
 }
 
-# The reference with `count` additional signs.
+# The reference in which `count` new random signs, with their forms, replace the previous signs.
 more_signs <- function(schur, probes, count) {
   reference <- probes$reference
   reference$signs <- with_seed(probes$seed + 1, projected_signs(schur$size, count, reference$basis))

@@ -33,7 +33,8 @@ location_strata <- function(model, data) {
   if (max(strata$of) <= 0.6 * n) strata
 }
 
-# The share and the stratum of each observation, and for each stratum the known noise and the weight that determine s_h.
+# A list of the `share` and the `stratum` of each observation, and of the `noise` and `weights` of each stratum, which
+# determine s_h.
 noise_strata <- function(model, data) {
   one <- rep(1L, length(data$noise))
   nugget <- length(model$nugget) > 0

@@ -68,7 +68,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  # the residual is the product of the columns and these weights
+  # the residual is the product of `entries`, the columns of response, trend and effects, and these weights
   weights <- c(results$contrast, -low_rank_mean(coefficients, results))
   results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)

@@ -24,7 +24,8 @@ likelihood_by_neighbours <- function(data, model, how) {
   make(data, model, how)
 }
 
-# The settings of a fit, in which `settings`, the choice of a likelihood, replace the previous ones.
+# The settings `how` of a fit, in which `settings`, the settings that a likelihood has chosen, replace the previous
+# values.
 with_settings <- function(how, settings) {
   if (is.null(settings)) return(how)
   how$compared <- NULL

@@ -3,7 +3,7 @@
 # the parameters, coefficients and errors of the whole fit. The means and variances of points equal those of predictions
 # by cells (predict_cells.R).
 
-# The fit in memory for new points u. Its element `table` is the fit of the table.
+# A fit in memory to the observations on which the new points u depend. Its element `table` is the fit of the table.
 joint_fit <- function(object, u, call = caller_env()) {
   few <- object$blocks$n <= few_latent
   known <- if (few) list(records = typical_records(object$blocks, few_latent)) else records_near(object, u, call)

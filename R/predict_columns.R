@@ -45,7 +45,8 @@ matrix_of_rows <- function(covariances, object, points) {
   all
 }
 
-# The columns of a data frame at the points or cells of `like`, without the variables of `like`.
+# An object of the class of `like`, with the points or cells of `like` and the columns of the data frame `table` as
+# variables; the variables of `like` are dropped.
 give_back <- function(like, table) UseMethod("give_back")
 
 give_back.sfc <- function(like, table) sf::st_sf(table, geometry = sf::st_geometry(like))

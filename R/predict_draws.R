@@ -32,8 +32,8 @@ same_draws <- function(number) unname(split(seq_along(number), number))
 
 draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)
 
-# The fit with other parameters. The new fit shares the factor of `likelihood` until the next evaluation of the
-# likelihood.
+# The fit in which the parameters `theta` replace the estimates. The new fit shares the factor of `likelihood` until the
+# next evaluation of the likelihood.
 with_parameters <- function(fit, likelihood, theta) UseMethod("with_parameters")
 
 with_parameters.gp <- function(fit, likelihood, theta) {

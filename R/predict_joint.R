@@ -56,9 +56,9 @@ joint_draws <- function(object, base, points, nsim, shift = NULL) {
 # are not counted.
 joint_tile <- 4e5
 
-# The rows f(field, targets) for all targets. The targets are divided into tiles, and the joint field of one tile is
-# computed at a time. The order of points, and the points on which each tile depends, are determined from all targets,
-# so that results do not depend on the division into tiles.
+# The results f(field, targets), with a row for each target. The targets are divided into tiles, and the joint field of
+# one tile is computed at a time. The order of points, and the points on which each tile depends, are determined from
+# all targets, so that results do not depend on the division into tiles.
 by_tiles <- function(object, base, targets, places, f) {
   among <- targets$among$numbers
   if (!is.null(among)) return(f(joint_field(object, base, targets, places, among), targets))
@@ -161,7 +161,8 @@ joint_places <- function(object, base, u, posterior = NULL) {
   list(count = max(1, length(first) + max(0, entries$new)), part = part, of = of, entries = entries)
 }
 
-# For each target, a column with the numbers `points` of its points, and a column with the weights of these points.
+# Two matrices with a column for each target: `which` has the indices of the target's points, which are elements of
+# `points`, and `weights` has the weights of these points.
 terms_of_targets <- function(targets, points) {
   size <- tabulate(targets$of, targets$n)
   which <- matrix(0L, max(size, 1L), targets$n)

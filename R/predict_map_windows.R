@@ -26,8 +26,8 @@ predict_window <- function(job, k, rows) {
   list(points = points, table = table, values = values)
 }
 
-# The request of all windows. Zones require all columns of predictions; a map without zones requires only the columns
-# `what`.
+# The request with which each window is predicted. Zones require all columns of predictions; a map without zones
+# requires only the columns `what`.
 request_of_windows <- function(job) {
   if (is.null(job$zones)) job$request else replace(job$request, "what", list(NULL))
 }

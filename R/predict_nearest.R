@@ -64,8 +64,8 @@ sets_of_targets <- function(sets, targets) {
   list(neighbours = near, weights = padded(sums))
 }
 
-# The weighted sums of neighbours as a list of terms. Each term has the index of an observation, `near`, the index of
-# the target that it predicts, `of`, and its weight.
+# The weighted sums of neighbours as a list of terms. For each term, `near` has the index of an observation, `of` the
+# index of the target to whose prediction the term belongs, and `weights` the weight of the observation.
 terms_of_sets <- function(sets) {
   used <- sets$neighbours > 0
   list(near = sets$neighbours[used], of = col(sets$neighbours)[used], weights = sets$weights[used])

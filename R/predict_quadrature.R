@@ -7,7 +7,7 @@ average <- function(mean, sd, f, nodes = normal_quadrature()) {
   total
 }
 
-# The logarithm of the mean of exp(f(eta)).
+# The logarithm of the mean of exp(f(eta)) over normal variables eta, for log densities f.
 log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
   terms <- vapply(nodes$at, function(at) f(mean + sd * at), numeric(length(mean)))
   terms <- matrix(terms, length(mean)) + rep(log(nodes$weight), each = length(mean))

@@ -110,7 +110,7 @@ paste_results <- function(store, n, names, filename, memory, call) {
   if (identical(names, "fit")) table$fit else table
 }
 
-# Reads the `count` results from row `first` on; rows without a result have NA.
+# Reads `count` results, beginning with row `first`; rows without a result have NA.
 read_results <- function(store, first, count, names) {
   table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
   path <- in_store(store, "result-", first / result_rows)

@@ -43,7 +43,7 @@ mean_slopes <- function(scale, mean, variance, step = 1e-3) {
   (at_mean(mean + step) - at_mean(mean - step)) / (2 * step)
 }
 
-# The linear parts L of all sums, in the form of targets.
+# The linear parts L of all sums, as targets: the weight of each node is multiplied by its `slope`.
 linear_part <- function(object, nodes, targets, slope) {
   targets$weight <- targets$weight * slope
   targets$x <- gathered(estimated_trend(object, nodes), targets)

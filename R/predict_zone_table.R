@@ -19,7 +19,7 @@ zone_table <- function(object, state, request, nsim) {
 # Batches of successive zones; a batch has about 20,000 rectangles.
 batches_of_zones <- function(count) unname(split(seq_along(count), (cumsum(count) - count) %/% 2e4))
 
-# The nodes of all windows, in an order that does not depend on the windows.
+# Joins the nodes of all windows, in an order that does not depend on the division of the map into windows.
 bound_nodes <- function(parts) {
   bind <- function(name, both) {
     of_each <- lapply(parts, function(part) {

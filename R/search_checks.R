@@ -30,14 +30,14 @@ warn_about_search <- function(search, control, derivatives = FALSE) {
   }
 }
 
-# The names of parameters at a bound. Variances are excluded, because zero, or a number that is tiny relative to other
-# variances, is a valid estimate of a variance.
+# The names of estimated parameters that are at a bound of the search. Variances are excluded, because zero, or a number
+# that is tiny relative to other variances, is a valid estimate of a variance.
 at_bound <- function(p, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# A larger change of the log-likelihood by rounding causes a warning.
+# If rounding changes the log-likelihood by more than this number, the fit gives a warning.
 allowed_rounding <- 0.5
 
 # Warns about estimates that fit the observations but are useless for predictions between the observations.

@@ -43,10 +43,10 @@ newton_step <- function(gradient, information, s, low, high, reach = 1) {
   move / max(1, abs(move) / reach)
 }
 
-# Raises nearly zero variances. On the log scale of the search, the derivative with respect to such a variance is nearly
-# zero, even if the variance is far larger at the optimum. Such variances are raised to a hundredth of the total
-# variance if two conditions hold: the derivative with respect to the variance itself indicates a clear improvement, and
-# according to the information the logarithm of the variance is hardly determined.
+# Raises nearly zero variances. On the log scale of the search, the derivative with respect to a nearly zero variance is
+# also nearly zero, even if the variance is far larger at the optimum. A nearly zero variance is raised to a hundredth
+# of the total variance if two conditions hold: the derivative with respect to the variance itself indicates a clear
+# improvement, and according to the information the logarithm of the variance is hardly determined.
 off_the_floor <- function(search) {
   point <- search$point
   kind <- search$some$kind

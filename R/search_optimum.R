@@ -14,9 +14,10 @@ rivals_of <- function(result, target, within = 4) {
 }
 
 # The optima, in the order in which the searches found them. The starts are divided into groups. For one group at a
-# time, rough searches descend from the starts of the group. Precise searches then continue from the ends of rough
-# searches that may be further optima and are not much worse than the best end, and from points around the best optimum.
-# The search of a group does not depend on later groups, so more groups never give a worse optimum.
+# time, rough searches descend from the starts of the group. Precise searches then continue from points around the best
+# optimum, and from the end points of rough searches. An end point is omitted if it is much worse than the best optimum,
+# or belongs to an optimum that was already found. The search of a group does not depend on later groups, so more groups
+# never give a worse optimum.
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)

@@ -4,9 +4,9 @@
 # The roles of parameters in the search, with the names that the C++ code uses (src/sets/response_parameters.h).
 response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
 
-# The parameters of a model, with their bounds on the scale s of the search. For the nugget, the share in the total
-# variance is exp(-s). For the first variance, the share is 1 - exp(-s). Each other variance is exp(s) times the first
-# variance.
+# The parameters of a model, with their bounds on the scale s of the search. Variances have three roles: for the nugget,
+# the share in the total variance is exp(-s); for the first variance, the share is 1 - exp(-s); each other variance is
+# exp(s) times the first variance.
 response_parameters <- function(model) {
   table <- model$parameters
   first <- setdiff(model$scale, model$nugget)[[1]]
@@ -16,7 +16,7 @@ response_parameters <- function(model) {
   bounds <- function(values) to_search(table, values)
   low <- ifelse(role == "multiple", -log(1e6), ifelse(role == "first", 0, bounds(table$lower)))
   high <- ifelse(role == "multiple", log(1e6), ifelse(role == "first", log(1e8), bounds(table$upper)))
-  # the upper limit of ranges is that of without_ridge()
+  # ranges have the upper limit that without_ridge() sets
   far <- table$kind == "range" & table$coordinate == 0 & !table$fixed
   ridge <- ifelse(far, pmin(high, to_search(table, 20 * table$extent)), high)
   finite <- function(x) ifelse(is.finite(x), x, sign(x) * 1e300)

@@ -140,7 +140,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
     rows <- rows_of_blocks(block, size, seed)
     return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
   }
-  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # twice the size, as some may be neighbours
+  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # twice `size`: random rows may be neighbours
   some <- order[seq_len(size %/% 2)]
   width <- column_extents(u)
   scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))

@@ -11,7 +11,8 @@ jump_to_bound <- function(search) {
   move_if_better(search, bound)
 }
 
-# If the likelihood is higher at s, moves the search to s and returns TRUE.
+# If the likelihood at s is higher than at the point of the search, moves the search to s and returns TRUE; otherwise
+# returns FALSE.
 move_if_better <- function(search, s) {
   value <- search$point$state$value
   trial <- visit(search, s, value)

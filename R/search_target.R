@@ -3,7 +3,7 @@
 # A target has the likelihood, and the arguments that are necessary to create a likelihood for other data. Searches call
 # these functions of a target:
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
-#   sample_rows(data, size)  the numbers of about `size` representative rows of the data, for a subset
+#   sample_rows(data, size)  the indices of about `size` representative rows of the data, for a subset
 #   too_little(data)   TRUE if a subset has too little information on the parameters
 #   beside(end)        a matrix of starting values, one in each row: the optimum of a subset, and values near it
 search_target <- function(likelihood, data, model, how, profile, ...) {

@@ -61,7 +61,7 @@ pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_e
   if (is_gpu_matrix(x)) return(c(device_pair_sums(x, device_operand(y, x), plan, na.rm, w), about))
   if (anyNA(x) || anyNA(y)) {
     gap <- is.na(x) | is.na(y)
-    x[gap] <- y[gap] <- (x + y)[gap] # the sum is NA, or NaN if neither value is NA
+    x[gap] <- y[gap] <- (x + y)[gap] # x + y is NA, or NaN if neither x nor y is NA
   }
   sum_of <- function(v, op = "sum") c(run_plan(v, plan, op, na.rm, NULL, "cpu", w))
   mean_x <- sum_of(x, "mean")

@@ -1,6 +1,6 @@
 # Values of class integer64 are integers of 64 bits, stored in a vector of doubles. The class is that of package
-# 'bit64', which need not be installed. Operations convert the integers to doubles if this is exact. If not, operations
-# use limbs of 22 bits, or the ranks of the values.
+# 'bit64', which need not be installed. Operations convert the integers to doubles if the doubles are exact. If not,
+# operations use limbs of 22 bits, or the ranks of the integers.
 
 integer64_rules <- function() {
   c(rule(int64_chosen, chosen_ops, moving_ops), rule(int64_places, counted_ops), rule(int64_sums, "sum", "diff"),

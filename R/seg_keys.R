@@ -116,9 +116,9 @@ is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
 # Sorts keys. Strings that are marked as bytes are sorted by their printed form, because R cannot sort them.
 sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
 
-# The names of groups, which are those of tapply() if they are distinct; otherwise, names with more digits. Names of
-# integers are always distinct, so they are not compared, and R converts the integers to strings only when the names are
-# read.
+# The names of groups. These are the names that tapply() would give or, if two of these names are equal, names with more
+# digits. Names of integers are always distinct, so they are not compared, and R converts the integers to strings only
+# when the names are read.
 key_names <- function(keys) {
   if (inherits(keys, "integer64")) return(exact_digits(keys))
   names <- if (!is_bytes(keys)) as.character(keys)

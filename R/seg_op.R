@@ -57,7 +57,7 @@ new_seg_op <- function(formula, identity = NA_real_) {
   structure(list(formula = formula, identity = identity, cell = cell), class = "seg_op")
 }
 
-# Applies the operation to each pair of numbers.
+# The results of the operation for the pairs (a[k], b[k]).
 of_pairs <- function(op, a, b) {
   run_plan(as.numeric(rbind(a, b)), temporary(seg_plan(lengths = rep(2, length(a)))), op)
 }

@@ -93,7 +93,7 @@ check_only_keys <- function(others, call = caller_env()) {
   }
 }
 
-# The first key and the length of each run.
+# The first key and the length of each run of a plan, a list of `keys` and `lengths`.
 describe_runs <- function(plan, stay) {
   if (plan$how == "offsets") return(list(keys = plan$first_keys[[1]], lengths = diff(plan$input)))
   cell <- plan$cell

@@ -21,7 +21,7 @@ scan_gradients <- list(
   logsumexp = function(x, eta, run, recur, following, ...) {
     y <- run(x, "logsumexp")
     fraction <- exp(y - following(y))
-    fraction[is.na(fraction)] <- 0 # NA: there is no next value, or both values are -Inf
+    fraction[is.na(fraction)] <- 0 # NA at the last value, or if both y are -Inf
     exp(x - y) * recur(eta, fraction)
   }
 )

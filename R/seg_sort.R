@@ -90,7 +90,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # less than the step between ranks
+    least[there] <- least[there] + stats::runif(length(there)) # numbers below 1, the step of ranks
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {
@@ -123,7 +123,7 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top
 }
 
-# Splits the result of the sort into values, positions and rows; each part has `columns` columns.
+# Splits the result of C++ for seg_top() into values, positions and rows, each for `columns` columns.
 split_top <- function(all, columns, segments) {
   part <- \(n) {
     if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])
@@ -132,7 +132,8 @@ split_top <- function(all, columns, segments) {
   list(values = part(0), positions = part(1), rows = part(2))
 }
 
-# Converts values of a class to numbers with the same order.
+# Converts values of a class, such as dates or strings, to numbers that sort in the same order; plain numbers are
+# unchanged.
 in_order_of <- function(x, op) if (is_classed(x)) run_encoded(x, op, \(x, ...) x) else x
 
 # Checks that x is a vector or matrix of numbers, or that it has a class (seg_values.R) that allows the operation.
@@ -151,8 +152,8 @@ disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   plan
 }
 
-# The list of settings that the C++ function seg_sorted() reads. `result` says what it returns: the sorted values, their
-# rows, the ranks, or the first values.
+# The list of settings that the C++ function seg_sorted() reads. `result` determines what seg_sorted() returns: the
+# sorted values, their rows, the ranks, or the first values.
 sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call = caller_env()) {
   check_flag(decreasing, "decreasing", call)
   missing <- if (identical(na.last, "keep")) "keep" else if (na.last) "last" else "first"

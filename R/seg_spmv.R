@@ -228,7 +228,8 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]] else attr(A, "rows")
 
-# The positions of the entries of A. A plan belongs to A if these positions are the same.
+# The class, the size and the positions of the entries of a sparse matrix A. A plan that was made for another matrix can
+# be used for A if these are the same.
 stored <- function(A) {
   if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
   if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]

@@ -63,7 +63,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$by <- self
     pattern$filled$inverse <- NULL
   }
-  # writes the entries of effects to the matrix, and returns the diagonal
+  # writes the entries of a precision with effects to the matrix, and returns the diagonal of the precision
   observed <- function(w) {
     if (!is.list(w)) return(w)
     posterior_observe(current(), w$across, w$within$value)

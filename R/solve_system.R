@@ -172,7 +172,8 @@ device_of <- function(op, input) {
   kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), settings_of(op))
 }
 
-# Copies numbers to a GPU. Other objects are returned unchanged, and the operator reports the error.
+# Copies numbers to a GPU. Objects that are not vectors or matrices of numbers are returned unchanged, and the operator
+# reports the error.
 numbers_to_gpu <- function(x, device) {
   if (is_gpu_matrix(x)) return(if (block_device(x) == device) x else gpu_move(x, device))
   if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x

@@ -51,8 +51,8 @@ near_of_heads <- function(near_of, heads) {
   once(function() near_of(coordinates_of_records(heads)))
 }
 
-# Returns a function of coordinates u. It transforms the coordinates so that the nearest points are the points with the
-# highest correlation, under the covariance of the pilot fit, which is a fit to a sample of rows.
+# Returns a function of coordinates u, which transforms the coordinates so that the nearest points are the points with
+# the highest correlation, under the covariance of the pilot fit, which is a fit to a sample of rows.
 near_function <- function(pilot) {
   near_by_reference(pilot$model, pilot$theta, typical_sites(pilot$sample$u, 4096))
 }

@@ -99,7 +99,7 @@ belongs_to_r <- function(name, env) {
   }, NA))
 }
 
-# TRUE if records_of_chunk() has the same result in every process.
+# TRUE if the records of a fit are portable, that is, if records_of_chunk() has the same result in every process.
 has_portable_records <- function(pilot, columns) {
   given <- pilot$quosures[c("weights", "noise")]
   given <- Filter(Negate(is.null), given)
@@ -108,7 +108,8 @@ has_portable_records <- function(pilot, columns) {
     all(vapply(given, function(x) is_portable(rlang::quo_get_expr(x), rlang::quo_get_env(x), columns), NA))
 }
 
-# The parts of a pilot fit that portable records need, without the sample and without environments of the user.
+# The parts of a pilot fit from which another process computes portable records, without the sample and without
+# environments of the user.
 pilot_for_tasks <- function(pilot) {
   home <- asNamespace("stats")
   pilot <- pilot[intersect(c("parts", "model", "center", "known", "quosures", "formula"), names(pilot))]

@@ -3,8 +3,8 @@
 # but does not change results.
 
 # The largest number of workers that fit into the memory, if each worker needs the memory of an R process and `each`
-# bytes for a task, and this process needs `main` bytes. The result 1 means that only this process runs tasks; 0 means
-# that the memory is not sufficient for this process.
+# bytes for a task, and this process needs `main` bytes. If the result is 1, only this process runs tasks; if the result
+# is 0, the memory is too small even for this process.
 workers_within <- function(memory, each, main = 0) {
   if (is.null(memory)) return(Inf)
   memory <- memory_bytes(memory) - bytes_of_r - main

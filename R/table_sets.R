@@ -118,8 +118,8 @@ heads_near_cell <- function(blocks, k) {
   rbind(blocks$first_heads, close[order(close[, "position"]), -1, drop = FALSE])
 }
 
-# The sets of the records `rows`. The result contains only these records and the records that are neighbours in these
-# sets.
+# The conditioning sets of the records with the indices `rows`. The result contains only these records and their
+# neighbours.
 compact_sets <- function(records, rows, neighbours) {
   used <- renumbered_neighbours(neighbours, rows, nrow(records))
   list(records = records[used$rows, , drop = FALSE], neighbours = used$neighbours)

@@ -73,8 +73,8 @@ consecutive_parts <- function(units, count) {
 
 tasks_of_part <- function(part, task, arguments) lapply(part, function(k) do.call(task, c(list(k), arguments)))
 
-# tasks_of_part() in one of `count` workers, which share the cores of the `host`, the machine of the main process. The
-# number of workers on other machines is unknown.
+# Runs tasks_of_part() in a worker. On `host`, the machine of the main process, `count` workers share the cores; on
+# another machine, a worker uses all cores, because the number of workers there is unknown.
 shared_tasks <- function(part, task, arguments, count, host) {
   sharing_cores(if (identical(host, host_name())) count else 1, tasks_of_part(part, task, arguments))
 }

@@ -52,9 +52,9 @@ selected_covariance <- function(selector, x, weights, run, call) {
   factor * moments
 }
 
-# The multiple of the covariance h that minimises the cross-validated integrated squared error. The integral of the
-# squared density is, up to constant factors, a sum over all pairs of points of a normal density with twice the
-# covariance.
+# Multiplies the covariance matrix h by the factor that minimises the cross-validated integrated squared error of the
+# density. The integral of the squared density is, up to constant factors, a sum over all pairs of points of a normal
+# density with twice the covariance.
 cross_validated <- function(x, h, weights, run) {
   d <- ncol(x)
   u <- t(forwardsolve(t(chol(h)), t(unname(x)) - colMeans(x)))

@@ -92,7 +92,7 @@ kernel_torus <- function(kernel, space, precision) {
   open <- reach >= span # the kernel is not negligible at the largest differences
   list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
        period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
-       least = ifelse(open, 4 * near_radius(precision), 16)) # smooth_step() needs near_radius() cells
+       least = ifelse(open, 4 * near_radius(precision), 16)) # a smooth_step() takes near_radius() cells
 }
 
 # Points of the box [-1, 1]^d in all directions and at all scales: a sequence of low discrepancy, multiplied by powers

@@ -82,8 +82,8 @@ nearest_centre <- function(problem, centres, points = problem$resident) {
   as.integer(problem$nearest(list(points, centres)))
 }
 
-# Returns a function that computes, for given cluster numbers of all points, the weighted sum of the points of each
-# cluster and, in the last column, the sum of their weights. Points on a GPU are summed there.
+# Returns a function of the cluster indices of all points. The function computes the weighted sum of the points of each
+# cluster and, in the last column, the sum of their weights. If the points are on a GPU, this GPU computes the sums.
 sums_by_cluster <- function(problem) {
   weights <- problem$weights %||% numeric()
   if (!is_gpu_matrix(problem$resident)) return(\(label, count) cluster_sums(problem$x, label, weights, count))

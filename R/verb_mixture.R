@@ -88,8 +88,8 @@ mixture_start <- function(start, n, k, call = caller_env()) {
   as.integer(start)
 }
 
-# The component of each point at the start: clusters with random centres, or random labels if there are fewer distinct
-# points than clusters.
+# The component to which each point belongs at the start: its cluster around random centres or, if there are fewer
+# distinct points than components, a random label.
 mixture_clusters <- function(problem) {
   used <- problem$weights > 0
   label <- sample(rep_len(seq_len(problem$k), length(used)))

@@ -60,8 +60,8 @@ annealing_steps <- function(problem, scaling) {
   problem$largest * scaling^(seq_len(ceiling(log(ratio) / -log(scaling))) - 1)
 }
 
-# The value of the dual problem. The total mass of the transport plan follows from the sums of its columns, because g is
-# optimal given f.
+# The value of the dual problem at the potentials f and g. The total mass of the transport plan follows from the sums of
+# its columns, because g is optimal given f.
 transport_value <- function(problem, sides, f, g) {
   a <- sides[[1]]$mass
   b <- sides[[2]]$mass
@@ -71,8 +71,8 @@ transport_value <- function(problem, sides, f, g) {
   -rho * (sum(a * expm1(-f / rho)) + sum(b * expm1(-g / rho))) - problem$epsilon * (total - sum(a) * sum(b))
 }
 
-# The gradients of the value. By the envelope theorem, these are the gradients of the dual value if the potentials are
-# held fixed.
+# The gradients of the value of sinkhorn() with respect to points and weights. By the envelope theorem, these are the
+# gradients of the dual value if the potentials are held fixed.
 transport_gradient <- function(problem, fits, points, weights) {
   debiased <- length(fits) > 1
   by_point <- function(fit, own, other) transport_slopes(problem, fit, own, other)
