@@ -48,7 +48,8 @@ const std::string& engine_version() {
   return version = paths().version + "-" + hash(all).substr(0, 8);
 }
 
-// The FNV-1a hash (Fowler, Noll and Vo) from two different initial values, as 32 hexadecimal digits.
+// Returns two FNV-1a hashes (Fowler, Noll and Vo) of the data, from different initial values, as 32 hexadecimal digits
+// in all.
 std::string hash(const std::string& data) {
   static const char digits[] = "0123456789abcdef";
   std::string text;

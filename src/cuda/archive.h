@@ -11,7 +11,7 @@ namespace cuda {
 
 struct Record {
   std::string version, key, architecture, compiler;
-  std::string sum;  // checksum of the code; detects damage, but a user who can write the file can also change it
+  std::string sum;  // checksum of the code; detects damage, but no changes by a user who can write the file
   size_t size, at;
 };
 
@@ -23,8 +23,8 @@ std::vector<char> read_code(std::istream& in, const Record& record);
 std::vector<char> read_code(const std::string& file, const Record& record);
 std::string to_bytes(const Record& record, const std::vector<char>& code);
 
-// The version of the package and a hash of its device headers: a kernel that was compiled for another version is never
-// used.
+// Returns the version of the package and a hash of its device headers. A kernel is never used if it was compiled for
+// another version or for other headers.
 const std::string& engine_version();
 // Returns the record that the compiled kernel of a CUDA text must match. The fields that describe the compiler and the
 // code are empty.

@@ -13,7 +13,7 @@ class CacheFolder {
   enum State { usable, missing, untrusted, failed };
   struct File {
     std::string name;
-    std::int64_t time;  // time of the last change, in any unit
+    std::int64_t time;  // time of the last change, in a unit of the system
     std::uintmax_t bytes;
   };
 
@@ -45,8 +45,8 @@ class CacheFolder {
 // digits. Other files in the folder are neither read nor removed.
 bool is_kernel_file(const std::string& name);
 
-// Returns whether only the user and the administrator can write to a folder, or to a file and the folder that contains
-// it.
+// Returns whether only the user and the administrator can write to the folder or file `path`. If `path` is a file, the
+// same must hold for the folder that contains the file.
 bool is_trusted(const std::string& path);
 
 }  // namespace cuda

@@ -56,7 +56,8 @@ Paths& paths();
 // an empty vector if there is no such code.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 
-// Returns the code of a text, which is read from the cache folder, or compiled and stored in this folder.
+// Returns the code of a text: reads the code from the cache folder, or compiles the text and stores the code in this
+// folder.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
 // binary() returns the code of a text from the catalogue or, if the catalogue does not have the text, from compiled().
 // binaries() does the same for several texts, and compiles missing texts in parallel.
@@ -70,7 +71,7 @@ struct Device {
   std::string name, architecture;
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can begin before the previous kernel has ended
-  bool fast_doubles = false;  // doubles take at most four times as long as floats
+  bool fast_doubles = false;  // an operation on doubles takes at most four times as long as on floats
   size_t bytes = 0;
   int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
@@ -96,7 +97,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
 struct Kernels {
   void *once, *fill, *pairs, *merge;
   int partial_bytes;
-  int shared_bytes;  // shared memory that a launch of `pairs` requests beyond the default
+  int shared_bytes;  // bytes of dynamic shared memory that a launch of `pairs` requests
   int resident;      // number of blocks of `pairs` that a multiprocessor runs at a time
 };
 const Kernels& kernels(const Text& text, int threads);      // on the current device
@@ -113,7 +114,8 @@ void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned sh
 // at a time. Also permits launches of the kernel with this amount of shared memory.
 int resident_blocks(void* function, int threads, unsigned shared_bytes);
 
-// Returns the time in milliseconds that the current device takes for the launches of `work`.
+// Calls work(), which launches kernels. Returns the time in milliseconds that the current device takes for these
+// kernels.
 double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda/memory.cpp)

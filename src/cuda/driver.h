@@ -92,8 +92,8 @@ inline std::string full_name(const std::string& architecture) {
 }
 // Compiles a text for an architecture such as "sm_90"; throws CudaError with the complete log.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
-const std::vector<std::string>& compile_options();  // all options except the architecture and the include path
-std::string compiler_version();                     // "13.0"; throws CudaError if NVRTC cannot be found
+const std::vector<std::string>& compile_options();  // without the architecture and the include path
+std::string compiler_version();                     // such as "13.0"; throws CudaError if NVRTC cannot be found
 
 }  // namespace cuda
 }  // namespace kernops

@@ -9,7 +9,7 @@
 namespace kernops {
 namespace cuda {
 
-void* open_library(const std::string& name);                        // null if it does not exist
+void* open_library(const std::string& name);                        // null if there is no library with this name
 void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first library in the list that exists
 void* find_symbol(void* library, const char* name);
 

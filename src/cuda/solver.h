@@ -10,7 +10,7 @@ namespace cuda {
 Count cholesky(const Panel& a);
 
 bool has_solver();
-std::string solver_version();  // "12.0.4"; throws CudaError if cuSOLVER cannot be opened
+std::string solver_version();  // such as "12.0.4"; throws CudaError if cuSOLVER cannot be opened
 
 }  // namespace cuda
 }  // namespace kernops

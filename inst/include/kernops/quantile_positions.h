@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Returns the rounded product x y. The compiler must not fuse this multiplication with an addition.
+// Returns the rounded product x y. The compiler must not fuse the multiplication with an addition of the caller.
 #ifdef __CUDA_ARCH__
 KERNOPS_FN double product(double x, double y) { return __dmul_rn(x, y); }
 #else

@@ -209,7 +209,7 @@ struct SoftplusDifference {
 // 1 / step. The terms of a value are not negative, so that small and large values have the same relative accuracy; in
 // derivatives, few digits cancel. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
-  static constexpr int most = 20000;  // number of terms on each side
+  static constexpr int most = 20000;  // maximum number of terms on each side of the largest term
   int derivative;
   bool scaled;  // multiplied by x^v
 

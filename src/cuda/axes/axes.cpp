@@ -20,8 +20,8 @@ Count power_of_2(Count n, Count most) {
   return power;
 }
 
-// Distributes slices such that neighbouring threads read neighbouring values. If there are too few results for all
-// blocks, several blocks share a slice.
+// Distributes slices such that neighbouring threads read neighbouring values. If there are too few results to occupy
+// the device, several blocks share a slice.
 void lay_out(SliceJob& job) {
   const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   job.along = job.reduced.count > 0 && first.stride == 1;

@@ -76,7 +76,8 @@ void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayR
   if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();
 }
 
-// The pairs of the lower triangle, as blocks of rows whose columns end near the diagonal.
+// The pairs of the lower triangle, divided into blocks of rows. The columns of a block end at the diagonal element of
+// the last row of the block.
 Blocks lower_triangle(Count n) {
   constexpr Count rows = 512;
   Blocks blocks;

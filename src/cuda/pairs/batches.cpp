@@ -11,8 +11,9 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// Returns the number of columns of a split. The number of splits is at most `most_splits`, and at least about three
-// quarters of it. This function chooses the number for which the blocks of all splits need the least total time.
+// Returns the number of columns of a split. The number of splits is between about three quarters of `most_splits` and
+// `most_splits`. Among these numbers, the function chooses the number for which the blocks of all splits need the least
+// total time.
 Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
   const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
@@ -70,7 +71,8 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
-  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // one more state for earlier batches of columns
+  // one state more for the earlier batches of columns
+  batch.states = merges && !task.plan.stores ? splits + streams : 0;
 }
 
 // Halves the rows of the batch as long as they fill the device, and then halves the columns, until the batch fits into
@@ -93,7 +95,7 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
     else if (fewer_rows)
       halve(batch.rows, per_block);
     else
-      return batch;  // no smaller batch is possible, so it must fit
+      return batch;  // no smaller batch is possible, so this batch must fit
   }
 }
 

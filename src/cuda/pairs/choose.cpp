@@ -11,7 +11,8 @@ namespace {
 
 namespace table = crossover;
 
-// Chooses a recipe (the kernel and its parameters) from the features of a plan. Several decisions share the predicates.
+// Chooses a recipe (the kernel and its parameters) from the features of a plan. Several of its decisions test the same
+// conditions, which are therefore functions.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)
@@ -102,7 +103,8 @@ class Chooser {
     if (loads_rows_once(f)) made.operands = Operands::made_rows;
     return made;
   }
-  // Returns whether to compute rows in registers. With few columns, a single block loads each row.
+  // Returns whether each thread computes its rows in registers, instead of loading rows that another kernel has
+  // computed. With few columns, only one block needs a row, and computes the row only once.
   bool loads_rows_once(const LayoutFeatures& f) const {
     return !extent.ranges && extent.columns <= table::few_columns && extent.rows >= table::rows_of_few_columns &&
            f.row_sources <= PairJob::most_sources && f.row_entries <= table::made_row;
@@ -173,8 +175,8 @@ class Chooser {
     recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
-  // Changes the recipe for a reduction of given ranges of pairs, which are clusters of rows times columns. Blocks then
-  // have at most about as many rows as the cluster of an average pair.
+  // Changes the recipe for a reduction that is restricted to given ranges: clusters of rows, each combined with some
+  // columns. A block then has at most about `extent.cluster` rows.
   Recipe fitted(Recipe recipe) const {
     recipe.ranges = true;
     if (recipe.mainloop != Mainloop::narrow) return recipe;

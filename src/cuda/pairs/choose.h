@@ -21,8 +21,8 @@ enum class Mainloop { narrow, wide, panels, lists };
 // with doubles, or with digits of 8 bits.
 enum class Atom { terms, doubles, tf32, halves, warpgroups, digits };
 enum class Consumer { states, vector_sum, store, top_k };
-// The rows and columns that the narrow main loop reads: filled by another kernel; or each block computes the columns of
-// its tiles, or its rows.
+// The origin of the rows and columns that the narrow main loop reads. filled: another kernel has computed rows and
+// columns. made_columns: each block computes the columns of its tiles. made_rows: each thread computes its rows.
 enum class Operands { filled, made_columns, made_rows };
 // The loops of a vector sum, which is a sum over the pairs of numbers times long vectors. none: there is no vector sum.
 // entries: a loop over batches of entries, which computes the numbers of the pairs again for each batch. columns: the
@@ -44,11 +44,13 @@ struct Recipe {
   Atom product = Atom::terms, scaled = Atom::terms, summed = Atom::terms;
   Batching batching = Batching::none;
   Operands operands = Operands::filled;
-  int unrolled = 1;        // narrow loop: number of columns that a thread processes without a jump
-  int parts = 0;           // lists of nearest columns: number of 16-bit numbers that represent a float
-  int warpgroups = 0;      // number of warp groups that share the same rows; 0 if warps multiply separately
-  bool ranges = false;     // the kernel reduces only the pairs of given ranges
-  bool in_place = false;   // threads that hold the products evaluate the pairs; if false, each thread has one row
+  int unrolled = 1;     // narrow loop: number of columns that a thread processes without a jump
+  int parts = 0;        // lists of nearest columns: number of 16-bit numbers that represent a float
+  int warpgroups = 0;   // number of warp groups that share the same rows; 0 if warps multiply separately
+  bool ranges = false;  // the kernel reduces only the pairs of given ranges
+  // if true, the threads that hold the contractions of pairs evaluate these pairs; if false, each thread evaluates the
+  // pairs of one row
+  bool in_place = false;
   bool much_work = false;  // a pair takes many instructions: a thread processes one column at a time
   bool in_bulk() const { return layout == Layout::in_bulk; }
   bool sums_vectors() const { return mainloop == Mainloop::wide && consumer == Consumer::vector_sum; }
@@ -74,10 +76,12 @@ struct LayoutFeatures {
 };
 struct PairFeatures {
   LayoutFeatures by_rows, by_tiles, in_bulk;
-  int row, size, weights, k;  // for by_rows: registers of a row; entries of f and w; k of top-k
+  // of the layout by_rows: registers of a row; entries of the reduced value f and of its weights w; k of a top-k
+  // reduction
+  int row, size, weights, k;
   bool sums, exponentiates, stores;
-  int contracted, panel_sum;  // for panels: entries of contractions and of summed vectors, or 0
-  bool several, differences;  // several numbers per pair; sums x - y, as a gradient does
+  int contracted, panel_sum;  // for panels: entries of contractions; of summed vectors; 0: none
+  bool several, differences;  // a sum needs several numbers of a pair; a sum adds x - y (gradient)
   int nearest;                // entries of vectors in searches for the nearest columns
 };
 struct Layouts {
@@ -95,7 +99,7 @@ struct Gpu {
       : capability(std::stoi(architecture.substr(3))), multiprocessors(multiprocessors), fast_doubles(fast_doubles) {}
   bool warpgroups() const { return capability == 90; }
   bool float_cores() const { return capability >= 80; }
-  // Other GPUs have too few float64 units.
+  // GPUs other than sm_80 and sm_90 have too few float64 units.
   bool double_cores() const { return capability == 80 || capability == 90; }
 };
 
@@ -113,9 +117,10 @@ constexpr int last_attempt = 2;
 Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu& gpu, const Extent& extent,
               int attempt = 0);
 
-Settings numbers_of(const Recipe& recipe, Settings settings);  // reductions in bulk always use float64
-bool adds_by_tiles(const Settings& settings);                  // true if tensor cores may add up floats
-bool adds_carefully(const Settings& settings);                 // true for Kahan sums, and for sums of floats in doubles
+// the settings of a recipe: reductions in bulk always use float64
+Settings numbers_of(const Recipe& recipe, Settings settings);
+bool adds_by_tiles(const Settings& settings);   // true if tensor cores may add up floats
+bool adds_carefully(const Settings& settings);  // true for Kahan sums, and for sums of floats in doubles
 bool fits(const Plan& plan, const Settings& settings);
 // Returns all recipes of the layouts by_rows and by_tiles that choose() may return for this plan, ordered from many
 // rows to few rows. The result includes recipes for at most `few_rows` rows only if `few` is true.

@@ -21,15 +21,18 @@ constexpr int any_tiles = 15;          // a  tiles are never used up to this lim
 constexpr int row_too_long = 72;       // a  tiles are always used above this limit
 constexpr int product_by_tiles = 32;   // a  minimum entries of an inner product outside an exponent
 constexpr int columns_by_tiles = 14;   // c  minimum entries of a summed vector of the column
-constexpr int most_registers = 16384;  // m  a device reserves local memory for every thread that it can run
+constexpr int most_registers = 16384;  // m  limit of a row; a device reserves memory for every thread that it can run
 
 // Contractions and vector sums by tiles: minimum numbers of entries, and the maximum number of contractions. An entry
 // of a vector may be computed from at most `most_leaves` vectors of each level (row, column, uniform).
-constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
-constexpr int product_beside_states = 24;                       // d  the first limit if f or w has several entries
-constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries in vector sums, other reductions
-constexpr int most_contractions = 4, most_leaves = 2;           // m  contractions; vectors of each level
-constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
+// a, d  entries of contracted vectors: for reductions other than sums; for sums
+constexpr int contracted = 16, contracted_by_sums = 11;
+// d  entries of vectors in inner products, if the reduced value f or its weights w have several entries
+constexpr int product_beside_states = 24;
+// a, c  entries of a reduced vector: for sums; for other reductions
+constexpr int summed = 8, reduced_by_entries = 48;
+constexpr int most_contractions = 4, most_leaves = 2;  // m  contractions of a plan; vectors of a level for one entry
+constexpr int most_numbers = 4;                        // d  numbers of a pair that the entries of a sum read
 constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  minimum entries; maximum k of a search
 
 // Narrow main loop: limits for the rows of a thread, the columns that are unrolled, and the threads of a block.
@@ -37,11 +40,14 @@ constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_r
 constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers of a row
 constexpr int rows_of_a_processor = 64;             // a  minimum rows per multiprocessor and row of a thread
 constexpr int many_rows_of_a_processor = 256;       // a  minimum rows per multiprocessor for blocks of 256 threads
-constexpr Count few_rows = 128;                     // a  up to this number, blocks compute the columns of tiles
-constexpr Count few_columns = 256, rows_of_few_columns = 1 << 16;  // m  at most one split; compiled for many rows only
+constexpr Count few_rows = 128;                     // a  up to this number of rows, blocks compute the columns of tiles
+// m  threads compute their rows if there are at most `few_columns` columns (one split), and at least
+// `rows_of_few_columns` rows
+constexpr Count few_columns = 256, rows_of_few_columns = 1 << 16;
 constexpr int made_row = 32;   // m  entries of a row in the local memory of its thread
-constexpr int much_work = 64;  // a  instructions of a pair; above: one row per thread, no unrolling
-constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats; doubles or roots; 3 rows
+constexpr int much_work = 64;  // a  instructions of a pair; above this limit: one row per thread, no unrolling
+// a  number of unrolled columns: for floats; for doubles or roots; for 3 rows per thread
+constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;
 
 // Wide main loop. Up to the limits of the first line, the threads that hold the inner products also evaluate the pairs.
 // The other lines limit the size of tiles.
@@ -55,7 +61,7 @@ constexpr int warpgroups = 33, warpgroups_summed = 448;   // d  minimum; maximum
 constexpr int resident_rows = 320;                        // m  maximum entries if rows stay in shared memory
 constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  maximum values of a column for more than 400 entries
 constexpr int kept = 4, beside_kept = 304;                // m  the same limits without a vector sum
-constexpr int values_by_warpgroups = 896;                 // d  maximum without a vector sum; above, panels
+constexpr int values_by_warpgroups = 896;                 // d  maximum without a vector sum; above this limit: panels
 
 // Panels: minimum numbers of contracted or summed entries, at which panels become faster than tiles.
 struct Panels {
@@ -70,16 +76,17 @@ struct Panels {
 constexpr Panels doubles{24, 208, 113, 112, 112, 224, 96, 512};  // b, c, d, e  the members of Panels in order
 constexpr Panels digits{48, 320, 128, 256, 128, 320, 320, 448};  // c, d  the members of Panels in order
 constexpr int panel_wide = 113;                                  // e  minimum entries of a wide sum
-constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c  entries of a sum; exponentials: contracted
-constexpr int longest_digits = 1 << 15;                          // m  products of digits are less than 2^31
-constexpr Count panel_rows = 512;                                // b  minimum number of rows and of columns
+// b, c  minimum entries of a sum; minimum contracted entries for sums with exponential weights
+constexpr int panel_columns = 32, weighed_contracted = 448;
+constexpr int longest_digits = 1 << 15;  // m  products of digits are less than 2^31
+constexpr Count panel_rows = 512;        // b  minimum number of rows and of columns
 
 // Lists of nearest columns: minimum number of rows, and of columns per multiprocessor; and minimum 2^bits of the
 // quotient (pairs times entries) / (squared number of multiprocessors).
 struct Lists {
   Count columns, bits;
 };
-constexpr Lists lists{16, 19}, lists_of_long{4, 17};  // c, f  minimum values; the same for long vectors
+constexpr Lists lists{16, 19}, lists_of_long{4, 17};  // c, f  minimum values; minimum values for long vectors
 constexpr int long_listed = 64;                       // f  minimum entries of long vectors
 constexpr Count list_rows = 512;                      // c  minimum
 constexpr Count most_listed = Count(1) << 30;         // m  maximum number of rows and of columns

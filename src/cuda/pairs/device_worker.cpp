@@ -30,7 +30,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 
 }  // namespace
 
-// The memory of a part, and the progress of its reduction.
+// The device memory of a part of a map-reduce, and the progress of its reduction.
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
@@ -114,7 +114,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  // if the states of a row are large or many, a separate launch merges them faster than the last block
+  // the last block of some rows merges their states; if the states of a row are large or many, a separate launch is
+  // faster
   const Count bytes = job.splits * kernels_->partial_bytes;
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;
@@ -149,7 +150,7 @@ void DeviceWorker::read_levels(const Work& work, Range rows, Range columns, Pair
 }
 
 // Sets the address of a job's states. The states of earlier batches of columns precede the states that this job writes.
-// Returns the job that merges both.
+// Returns the job that merges the earlier states and the new states.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;

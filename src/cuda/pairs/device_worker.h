@@ -45,7 +45,8 @@ struct Task {
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
   Count most_columns(Count columns) const;  // maximum number of columns of a block
-  // Returns the number of blocks with the maximum number of columns that would have as many pairs as `rows` rows.
+  // Returns the number of blocks that together have as many pairs as `rows` rows, if each block has the maximum number
+  // of columns.
   Count full_blocks(Count rows) const;
 };
 
@@ -99,7 +100,8 @@ class DeviceWorker {
   // columns (`to_states`), returns the states of the rows instead.
   std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
                                  bool to_states = false);
-  // Reduces a part by panels or by lists. Returns false if memory is short or if values have too large a range.
+  // Reduces a part of the pairs by panels or by lists of nearest columns. Returns false if memory is short or if values
+  // have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges `count` states of each row, in order, and writes the results to the output.
   void merge(const Task& task, Range rows, const Buffer& states, int count);

@@ -88,8 +88,8 @@ class Expander {
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
-  // Returns whether the scaled vector can replace the original vector. If threads hold vectors in registers, the
-  // original vector must not be needed for another value.
+  // Returns whether the scaled vector can replace the original vector. If threads hold vectors in registers, only one
+  // step may read the original vector.
   bool may_replace(int vector) const {
     return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }
@@ -99,8 +99,8 @@ class Expander {
            (plan_.f == slot) + (plan_.w == slot);
   }
 
-  // Returns whether a number occurs only in exponents of exponentials. Up to `shifts` times, another number may be
-  // added to it or subtracted before.
+  // Returns whether a number occurs only in exponents of exponentials. An exponent may be a sum or a difference of this
+  // number and up to `shifts` other numbers.
   bool only_exponentiated(int slot, int shifts) const {
     if (plan_.f == slot) return reduction_table()[plan_.reduction.row].exponentiates() && readers(slot) == 1;
     return plan_.w != slot && std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {

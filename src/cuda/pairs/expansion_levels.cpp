@@ -57,7 +57,9 @@ class Placing {
 
   void take_roots() {
     const int size = plan_.slots[e_.row].size;
-    const double room = 1 << 26;  // the limit 32 of norms means r |x| up to 46,000; rounding errors are 5e-12
+    // Norms are squared lengths of the vectors r x, divided by this number. The limit 32 of norms then allows lengths
+    // up to 46,000, at which rounding errors are 5e-12.
+    const double room = 1 << 26;
     const int most = add(Level::uniform, OpId::Mult, 1, valid_weights(), tiling_.constant(room));
     const auto take = [&](Level level, int from, int& vector, int& norm) {
       vector = add(level, OpId::Mult, size, plan_.roots, from);

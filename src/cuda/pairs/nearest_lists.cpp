@@ -47,7 +47,7 @@ struct Points {
 // would take more time, because each split fills its own lists.
 struct Splits {
   int count, columns;  // number of splits; columns of each split except the last one
-  int stride;          // a step that visits all tiles of a split, such that successive tiles are far apart
+  int stride;  // number of tiles from a tile to the next processed tile, which is far away; all tiles are visited
 
   Splits(Count rows, Count columns_of_row, Count filled) {
     constexpr Count least_tiles = 8;
@@ -102,7 +102,8 @@ class NearestLists {
     return Points::bytes(task, rows) + Points::bytes(task, columns) + lists(some, splits, trial) * bytes_of_list(task);
   }
   Count at_a_time() const { return at_a_time_; }
-  // Returns whether to process a few rows first. A trial of few products would take as long as all rows.
+  // Returns whether to process a few rows first, as a trial. If there are few products, the trial would take as long as
+  // the computation of all rows.
   bool tries() const {
     constexpr double most_products = 1e11;
     const double entries = double(task_.plan.slots[task_.plan.nearest.row].size);
@@ -129,7 +130,8 @@ class NearestLists {
   }
 
  private:
-  // Returns the number of rows that take some tenths of a second. The caller checks for interrupts after so many rows.
+  // Returns the number of rows that the device processes in some tenths of a second. The caller checks for interrupts
+  // each time this number of rows has been processed.
   static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
     constexpr Count least = 1 << 12, most = 1 << 17;
     const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);

@@ -122,7 +122,8 @@ class CudaPairs : public Pairs {
     return {call.layouts.of(recipe), call.data, call.settings, recipe, call.out, call.first_row, any_columns};
   }
 
-  // Copies numbers to the host; one copy includes the unused numbers between them.
+  // Copies `count` numbers, which are `stride` numbers apart, to the host. One copy includes the unused numbers between
+  // the copied numbers.
   template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
     std::vector<T> all(size_t((count - 1) * stride + 1));
     const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
@@ -164,7 +165,8 @@ class CudaPairs : public Pairs {
       });
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // only this thread can collect garbage; the caller then uses tiles, which take less memory
+      // Only this thread can collect garbage. After a return of false, the caller uses tiles, which take less memory.
+      collect_garbage();
       return false;
     }
     return std::all_of(done.begin(), done.end(), [](bool each) { return each; });

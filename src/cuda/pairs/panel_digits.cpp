@@ -8,7 +8,8 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// Rounds the length of a vector up to a multiple of 64 bytes. A product of such vectors takes a third less time.
+// Rounds the length of a vector up to a multiple of 64 bytes. Products of vectors of these lengths take a third less
+// time.
 Count whole(Count entries) { return ceil_div(entries, 64) * 64; }
 
 SmallNumbers from(const Digits& digits, int place, Count count) {
@@ -17,7 +18,7 @@ SmallNumbers from(const Digits& digits, int place, Count count) {
 
 Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_columns); }
 
-// Returns the number of 32-bit results of a row, for panels of `length` columns.
+// Returns the number of 32-bit integers that the products of digits of one row need, for panels of `length` columns.
 Count places_of_results(const PanelPlan& panels, Count length) {
   return std::max(Count(panels.products.size()) * contraction_places * length, sum_places * whole(panels.width));
 }

@@ -19,12 +19,12 @@ class PanelDigits {
   static Count columns_of_panel(Count columns);
   static Count bytes(const PanelPlan& panels, Count rows, Count columns);
 
-  // Allocates memory for `rows` rows, which are processed at a time, and for `columns` columns.
+  // Allocates memory for all `columns` columns, and for the `rows` rows that are processed at a time.
   PanelDigits(const Task& task, Count rows, Count columns);
 
   // Computes the contractions of a panel. The first call computes the digits of all columns.
   void contract(PanelJob& job);
-  // Adds to the sum of each row: the sum over the columns of number n of the pair, times a vector of the column.
+  // For each column of the panel, adds number n of the pair times a vector of the column to the sum of the row.
   void add_up(PanelJob& job, int vector, int n) const;
 
  private:

@@ -14,7 +14,7 @@ struct Tiling {
   int new_slot(Level level, int size);
   int add(Level level, OpId op, int size, int a, int b = 0);  // appends a step and returns its slot
   int constant(double value);
-  int first_row(int vector);    // slot for this vector of row 0; 0 if no variable holds it
+  int first_row(int vector);    // slot of the vector of row 0; 0 if no variable has this vector
   void add_roots(int weights);  // adds slots for the square roots of weights to the plan
 };
 

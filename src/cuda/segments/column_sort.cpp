@@ -41,7 +41,8 @@ struct ColumnSort {
     if (sorting.by_segment && pieces.numbers.count > 0) finish_long();
   }
 
-  // Computes the results of long segments. Several blocks share a segment; the block that ends last merges their parts.
+  // Computes the results of long segments. Several blocks share a segment; the block that ends last merges the partial
+  // results of these blocks.
   void finish_long() {
     constexpr Count values_of_block = 16384, most = 1024;
     const unsigned segments = pieces.numbers.count,

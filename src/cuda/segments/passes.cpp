@@ -117,8 +117,8 @@ template <class Request, class Run> void made_whole(const Request& request, Coun
   passes.copy(results, count, request.out);
 }
 
-// Like made_whole() if the values are on a device, or if further passes read the results. In other cases, `run` copies
-// the results to the host itself.
+// Runs a request like made_whole() if values or weights are on a device, or if further passes read the results. In
+// other cases, calls run(request), which copies the results to the host itself.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
   const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
   there ? made_whole(request, rows, run) : run(request);
@@ -156,8 +156,8 @@ template <class Request> void order_on_host(const Request& request, Count rows, 
   put(out, request.out);
 }
 
-// For segments that are runs of equal keys on the device: finds the segments and reduces the values in one pass, if
-// possible. Returns false if only the segments were found.
+// If the segments are runs of equal keys on the device, finds the segments and, if possible, reduces the values in the
+// same pass. Returns whether the values have been reduced.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
   if (!runs || runs->known()) return false;

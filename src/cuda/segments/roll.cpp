@@ -60,7 +60,7 @@ class Columns {
     roll_columns(request_, work_, kernels, job_);
     const StatisticId op = StatisticId(work_.op);
     const bool is_value =
-        op == StatisticId::first || op == StatisticId::last;  // if the first or last value is NA, it is the result
+        op == StatisticId::first || op == StatisticId::last;  // the result is a value of the window, and may be NA
     if (!work_.formula && (is_value || op == StatisticId::count)) return;
     mark(output, kernels.text);
   }

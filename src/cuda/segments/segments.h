@@ -49,9 +49,8 @@ inline bool plain_values(const SegmentRequest& work) {      // true if contiguou
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // a lane has 128 bytes of values
 
-// The functions below return CUDA texts: of a reduction, for one of its outputs; of a scan, a sort, a map and a search
-// for NA; and of operations on results. If values are `staged`, they have already been permuted into the order of the
-// segments.
+// The functions below return CUDA texts. The texts of reductions, scans and moving windows compute one output of an
+// operation. If values are `staged`, they have already been permuted into the order of the segments.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
@@ -83,7 +82,7 @@ struct SegmentBatch {
   Count first;  // number of the first value
   int count, tiles;
   Count row, next_row;              // segments row .. next_row - 1 end in this batch
-  bool open_before, open_after;     // whether a segment crosses the first border of the batch, and the last
+  bool open_before, open_after;     // whether a segment crosses the first border of the batch; the last border
   Count first_result, next_result;  // rows of the results of this batch, including empty segments
   Count begin;                      // for runs of keys: position at which the first segment of the batch begins
 };
@@ -121,14 +120,15 @@ struct BatchPlan {
   BatchPlan(const Segments& segments, const SegmentBatch& batch);
   BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
   explicit BatchPlan(const SegmentBatch& batch);                  // allocates memory only
-  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // requires that `ends` and `limits` are set
+  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // `ends` and `limits` must have been computed
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
   int ended = 0;  // number of runs of keys that end in this batch
 };
 
-// The pieces of segments, each of which one block sorts (jobs/sort_pieces.h).
+// The pieces that blocks sort, with one block per piece: some short segments, or a part of a long segment
+// (jobs/sort_pieces.h).
 struct SortPieces {
   SortPieces(const Segments& segments, int key_bytes, int item_bytes);
   const int key_bytes, item_bytes;
@@ -136,8 +136,8 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, tiles, numbers;  // `numbers`: the segments of `parts` and `tiles`
-  Count longest, longest_of_all;                   // the longest segment in `parts`; the longest in `parts` or `tiles`
+  List short_ones, medium, parts, tiles, numbers;  // numbers: the numbers of the segments in `parts` and `tiles`
+  Count longest, longest_of_all;                   // the greatest length of a segment in `parts`; in `parts` or `tiles`
   unsigned by_digits;                              // number of segments in `tiles`
 };
 

@@ -64,7 +64,7 @@ KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
 // If a pair needs more than one exponential, the special function unit is the bottleneck: therefore every fourth pair
 // uses the polynomial.
 KERNOPS_FN float exp2_in_turn(float x, int turn) {
-#if __CUDA_ARCH__ >= 860  // on these GPUs, 8 additions take as long as one special function
+#if __CUDA_ARCH__ >= 860  // from sm_86 on, 8 additions take as long as one special function
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);

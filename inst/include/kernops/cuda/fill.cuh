@@ -11,7 +11,7 @@ inline namespace KERNOPS_ISA {
 
 template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops::padded(entries, sizeof(T)); }
 
-constexpr int long_item = 16;  // number of entries from which an item is long
+constexpr int long_item = 16;  // minimum number of entries of a long item
 
 // Loads N numbers of an item, 16 bytes at a time if the stride of the items allows it.
 template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
@@ -69,8 +69,8 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
   for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
-// The data of an item: each Piece has the offset and the size of one source. The text of a kernel names them, so that
-// an item stays in registers.
+// The data of an item: each Piece has the offset and the size of one source. Both numbers are constants in the text of
+// a kernel, so that an item stays in registers.
 template <int offset_, int size_> struct Piece { static constexpr int offset = offset_, size = size_; };
 template <class... Pieces> struct Data {
   template <class T> static __device__ __forceinline__ void gather(const DeviceSource* sources, long long n, T* item) {

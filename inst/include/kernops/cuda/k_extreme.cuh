@@ -20,7 +20,8 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       KERNOPS_EACH(n, K) v[k][n] = not_a_number<T>(), j[k][n] = -1;
   }
   KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
-  // Moves all larger values back by one slot; the loop is unrolled for short lists, so that a list stays in registers.
+  // Inserts x, and moves all larger values back by one slot. The loop is unrolled for short lists, so that a list stays
+  // in registers.
   KERNOPS_FN void insert(T x, int index, int k) {
     if (is_beyond(x, k)) return;
     if (x != x) return append(x, index, k);

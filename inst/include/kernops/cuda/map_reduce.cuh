@@ -16,7 +16,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Loads a row, which another kernel has filled, into registers.
+// Loads a row into registers; another kernel has filled the rows.
 struct FilledRows {
   template <class Formula, class T, int N>
   static __device__ __forceinline__ void load_row(const PairJob& job, long long row, Vec<T, N>& to) {
@@ -24,7 +24,7 @@ struct FilledRows {
   }
 };
 
-// Loads the columns of a tile, which another kernel has filled, into shared memory.
+// Loads the columns of a tile into shared memory; another kernel has filled the columns.
 struct FilledColumns : FilledRows {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -32,7 +32,7 @@ struct FilledColumns : FilledRows {
     constexpr int stride = padded<T>(Formula::column);
     const T* from = static_cast<const T*>(job.columns) + column * stride;
     for (int n = threadIdx.x; n < count * stride; n += threads) tile[n] = from[n];
-    if (Formula::expands) __syncthreads();  // each thread then reads one column
+    if (Formula::expands) __syncthreads();  // waits for the copies, because each thread reads one column below
   }
 };
 
@@ -49,7 +49,8 @@ struct MadeColumns : FilledRows {
 };
 
 // Computes each row with the thread that reduces the pairs of this row. This struct is used for few columns, where a
-// row is loaded once: threads read the sources of neighbouring rows from adjacent addresses, and no rows are filled.
+// row is loaded once: threads read the sources of neighbouring rows from adjacent addresses, and no other kernel fills
+// rows.
 struct MadeRows : FilledColumns {
   template <class Formula, class T, int N>
   static __device__ __forceinline__ void load_row(const PairJob& job, long long row, Vec<T, N>& to) {

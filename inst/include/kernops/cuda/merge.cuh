@@ -37,7 +37,8 @@ __device__ void merge_states(Row& state, const Row* states, long long stride, in
   for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
 }
 
-// One thread joins the splits of a row. It writes the result or, if other states remain to be joined, the joined state.
+// Joins the states of the splits of a row, in one thread. Writes the result or, if other states remain to be joined,
+// the joined state.
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
   Row state;

@@ -42,8 +42,8 @@ KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
   return fma(p, z, 9.9999997659e-1f) * with_sign(r, half_turns);
 }
 
-// The code for large arguments reads many digits of pi. It is a function that is not inlined, so that the code is not
-// repeated for each pair.
+// The code for large arguments reads many digits of pi. This code is in functions that are not inlined, so that the
+// code is not repeated for each pair.
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 

@@ -40,7 +40,8 @@ template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& p
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
-// An argument of an operation. As in the CPU's tiles, the type does not depend on the level (row, column or pair).
+// An argument of an operation. As on the CPU (cpu/tiles.h), arguments of all levels (row, column or pair) have this
+// type.
 template <class T> struct RegisterView {
   const T* v;
   bool repeats;
@@ -186,7 +187,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
 }
 
 // Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries. If `as_matrices` is true, the
-// layout is the layout of columns; rows for warp groups use this layout, too. Returns the squared length of the vector.
+// entries have the layout of columns, which is also the layout of rows for warp groups; if not, the layout of rows.
+// Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
@@ -251,8 +253,8 @@ KERNOPS_FN Vec<float, 1> rescaled(const Vec<float, 1>& product, const Vec<float,
   return {product.v[0] * (unscaled<float>().v[0] * row.v[0]) * column.v[0]};
 }
 
-// Applies an operation to vectors in memory, and writes the result to memory. Used for values that are computed once
-// per row or column.
+// Applies an operation to vectors in memory, and writes the result to memory. This function serves values that are
+// computed once per row or column.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
   using View = RegisterView<T>;

@@ -18,7 +18,8 @@ struct Runs {
   Run run[most];
 };
 
-// The memory offset and the number of an element that several runs define. The first run varies fastest.
+// The memory offset and the number of an element, computed from its position in each of several runs. The first run
+// varies fastest.
 struct Spot {
   long long offset, number;
 };

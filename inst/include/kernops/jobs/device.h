@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// Returns the distance between items of a level, counted in numbers of `bytes` bytes. The distance is a multiple of 16
-// bytes, except for shorter items.
+// Returns the distance between items of a level, as a count of numbers of `bytes` bytes each. The distance is a
+// multiple of 16 bytes, except for shorter items.
 KERNOPS_FN constexpr int padded(int entries, int bytes) {
   return entries * bytes <= 4 ? entries : entries * bytes <= 8 ? 8 / bytes : (entries * bytes + 15) / 16 * 16 / bytes;
 }
@@ -40,8 +40,8 @@ static_assert(sizeof(FillJob) <= 4096, "it travels with the launch");
 
 // Up to this number of splits, one thread joins the splits of a row. A block joins a larger number of splits.
 constexpr int merged_by_one = 64;
-// If the sums are long vectors, a block joins the splits for this number of rows and of entries; each thread has one
-// entry of a row.
+// If the sums are long vectors, one block joins the splits of `merged_rows` rows and `merged_entries` entries, with one
+// thread for each entry of a row.
 constexpr int merged_rows = 32, merged_entries = 8;
 
 // The job of a reduction of pairs. `rows` and `columns` are the addresses of item 0. Only the columns column_begin ..
@@ -54,7 +54,7 @@ struct PairJob {
   long long row_begin, row_end, column_begin, column_end;
   long long columns_per_split;  // number of columns of a split, which one block reduces
   int splits;                   // number of splits to reduce, or to merge
-  int any_columns;              // true if there are columns, on this device or another
+  int any_columns;              // true if the reduction has columns, on this device or on another device
   // the states of the splits, one split after another; null if the kernel writes results instead of states
   void* partials;
   long long partial_rows;  // number of states of each split

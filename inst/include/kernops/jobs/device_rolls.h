@@ -5,7 +5,7 @@
 namespace kernops {
 
 // Value n of the plan and column c is x[c * x_column + n]. The window of a value begins `left` values before the value
-// and ends `right` values after it. Results are written to run.out, like those of a scan.
+// and ends `right` values after it. Results are written to run.out, like the results of a scan.
 struct RollRun {
   SegmentRun run;
   const void* x;
@@ -24,7 +24,7 @@ struct RollRun {
   // for roll_windows.cuh: the windows of the values first .. first + count - 1. These windows contain only values from
   // `base` on.
   int first, count, base, values;
-  int clipped_only;  // true if only windows that extend beyond their segment are computed
+  int clipped_only;  // true to compute only those windows that extend beyond their segment
   void* nodes;       // the tree of each column; a node of level l is the state of roll_leaf << l values
   int levels, level;
   long long nodes_column;
@@ -41,8 +41,10 @@ struct QuantileRun {
   // `words`: for each level, one bit for each key, which is set if the digit (one bit) of the key at this level is 0.
   // `before`: for each word of bits, the number of set bits in the earlier words.
   unsigned *words, *before;
-  int *blocks, *zeros;  // blocks: number of set bits of each block, later of all earlier blocks; zeros: of each level
-  int* gaps;            // becomes nonzero if a value is missing
+  // `blocks`: for each block, the number of set bits, which a later kernel replaces by the number of set bits in all
+  // earlier blocks. `zeros`: for each level, the number of set bits.
+  int *blocks, *zeros;
+  int* gaps;  // becomes nonzero if a value is missing
   int words_count, block_count, level;
   int type, skip_missing;
   double prob;

@@ -50,8 +50,9 @@ struct RunsJob {
 // The job of a reduction, a scan or a map of segments. Value n of the plan is value m = first + n of all values. In
 // column c, this value is x[at * x_row + c * x_column]. The row `at` of x is order[m] if `order` is set,
 // m + shifts[segment] if `shifts` is set, and otherwise m. A term may also read the partner of the value, and numbers
-// of its segment. The partner is partner[by * partner_row + c * partner_column], where `by` is through[at] - 1 if
-// `through` is set, and otherwise `at`. Number k of segment `row` is given[k][row + c * given_column].
+// that belong to the segment of the value. The partner is partner[by * partner_row + c * partner_column], where `by` is
+// through[at] - 1 if `through` is set, and otherwise `at`. Number k of segment `row` is given[k][row + c *
+// given_column].
 struct SegmentRun {
   SegmentPlan plan;
   long long first;
@@ -77,7 +78,7 @@ struct SegmentRun {
   void* outgoing;        // receives the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // number of tiles of a group, for which the counts of ends are added
+constexpr int word_group = 32;  // number of tiles of a group; the counts of ends of a group are added
 
 // The job that finds and reduces runs of equal keys in a single pass.
 struct KeyedRun {

@@ -27,9 +27,9 @@ struct DigitJob {
 constexpr int most_panel_terms = 4;  // maximum number of contractions, and of scalars, of a pair
 
 // A panel consists of some rows and columns. `pairs` first contains the contractions of each pair, row by row. Then the
-// scalars that multiply vectors of the columns replace the contractions. A contraction (or scalar) takes `kinds_apart`
-// entries for all pairs. `sums` has the sums of scalars times vectors, with `width` entries per row. `totals` has the
-// sum of each scalar over the columns, for each row. `shifts` has one shift of the exponents per row.
+// scalars that multiply vectors of the columns replace the contractions. Successive contractions (or scalars) of a pair
+// are `kinds_apart` entries apart. `sums` has the sums of scalars times vectors, with `width` entries per row. `totals`
+// has the sum of each scalar over the columns, for each row. `shifts` has one shift of the exponents per row.
 //
 // If products are computed from digits, `products` has one matrix product for each value of i + j, where i and j are
 // the positions of the two multiplied digits. Successive products are `apart` entries from each other. `products` first

@@ -50,7 +50,8 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// This takes two instructions, as it must on NEON: NEON's instruction for a minimum does not return b if a or b is NaN.
+// The result is b if a or b is NaN. Therefore each function takes two instructions. This is also necessary on NEON,
+// because NEON's instruction for a minimum returns NaN in this case.
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif

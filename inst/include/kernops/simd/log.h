@@ -73,7 +73,7 @@ template <class T> KERNOPS_INLINE Pack<T> log(Pack<T> x) {
   return mend(log_of(LogReduced<T>(x)), !is_normal(x), scalar, x);
 }
 
-// Computes log(u) + c / u, where u + c equals 1 + x exactly.
+// Computes log(1 + x) as log(u) + c / u, where u + c equals 1 + x exactly.
 template <class T> KERNOPS_INLINE Pack<T> log1p(Pack<T> x) {
   const Pack<T> u = x + 1, c = select(x < 1, x - (u - 1), 1 - (u - x));
   const auto scalar = [](T t) { return std::log1p(t); };

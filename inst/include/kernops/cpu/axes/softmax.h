@@ -18,7 +18,8 @@ struct Seen {
 struct SliceSoftmax {
   using V = Pack<double>;
   static constexpr int W = V::width;
-  static constexpr double lowest = -1.7976931348623157e308;  // greater than -Inf, so that -Inf has the weight 0
+  // the initial maximum, which is finite, so that a value of -Inf has the weight 0
+  static constexpr double lowest = -1.7976931348623157e308;
 
   static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;

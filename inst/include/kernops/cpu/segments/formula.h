@@ -24,7 +24,7 @@ class PairMap {
     run(Level::uniform, W);
   }
 
-  // Reads and writes memory up to one pack after the last value.
+  // The function reads and writes memory up to one pack after the last value.
   void operator()(double* a, double* b, Count count, double* out) {
     for (Count first = 0; first < count; first += tile) {
       for (int n = 0; n < job_.loads[2].count; ++n) {

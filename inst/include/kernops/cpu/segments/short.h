@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Reduces segments whose values begin at x[offset]; all values end at `end`. Each lane processes the values of its
-// segment in order, independently of the other segments.
+// Reduces several segments: segment s begins at x[job.offsets[s]], and the values of all segments end at `end`. Each
+// lane processes the values of its segment in order, independently of the other segments.
 template <class R, bool skip> class ShortSegments {
   using V = Pack<double>;
   using I = IntPack<double>;

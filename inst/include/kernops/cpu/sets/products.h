@@ -1,4 +1,5 @@
-// Sums over all sets of products of whitened columns. Many columns are whitened by the weights of one covariance.
+// Computes products of whitened columns, and sums these products over all sets. Many columns are whitened by the
+// weights of one covariance.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/jobs/sets.h>

@@ -1,6 +1,6 @@
-// Folds the slices of an array (the values of one result) by an associative formula; NVRTC compiles this file. The
-// formula need not be commutative: a thread folds consecutive values. The parts of the threads, and the chunks of long
-// slices, are joined in order.
+// Folds each slice of an array (a slice contains the values of one result) by an associative formula; NVRTC compiles
+// this file. The formula need not be commutative: a thread folds consecutive values. The parts of the threads, and the
+// chunks of long slices, are joined in order.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 
@@ -39,8 +39,8 @@ template <class F, class T, bool skip> struct SliceFold {
     if (!skip || x == x) s = join_folds<F>(s, {x, 1});
   }
 
-  // The fold of a slice that is not contiguous in memory. Adjacent threads compute adjacent results, and each thread
-  // folds its own part of a slice.
+  // Returns the fold of the thread's part of a slice that is not contiguous in memory. Adjacent threads compute
+  // adjacent results, and each thread folds its own part of a slice.
   __device__ FoldState across() const {
     constexpr int batch = 8;
     const long long share = (post.end - post.begin + job.parts - 1) / job.parts;
@@ -140,7 +140,7 @@ template <class F, class T, bool skip> __device__ void fold_slices(const SliceJo
     static_cast<FoldState*>(job.partials)[post.result * job.chunks() + blockIdx.y] = s;
 }
 
-// Block n joins the chunks of the slice of result n.
+// Block n joins the states of all chunks of the slice of result n.
 template <class F> __device__ void merge_folds(const SliceJob& job) {
   __shared__ FoldState shared[slice_threads];
   const long long chunks = job.chunks(), share = (chunks + slice_threads - 1) / slice_threads;

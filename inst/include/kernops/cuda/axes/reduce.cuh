@@ -59,7 +59,8 @@ template <class R, class T, bool skip> __device__ void reduce_slices(const Slice
     static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks() + blockIdx.y] = s;
 }
 
-// Block n joins the chunks of result n into the first chunk, and writes the result unless a softmax follows.
+// Block n joins the states of all chunks of result n, and stores the joined state as the state of the first chunk.
+// Writes the result unless a softmax follows.
 template <class R, bool gives> __device__ void merge_slices(const SliceJob& job) {
   __shared__ SliceState<R> shared[slice_threads];
   for (long long result = blockIdx.x; result < job.results; result += gridDim.x) {

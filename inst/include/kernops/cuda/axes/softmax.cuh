@@ -16,7 +16,7 @@ __device__ inline double exponential(double x, double) { return exp(x); }
 __device__ inline double exponential(double x, int) { return exp(x); }
 __device__ inline double exponential(double x, float) { return exp(float(x)); }
 
-// The softmax of a whole slice, or of a chunk of a slice whose states have been joined.
+// Computes the softmax of a whole slice or, after the states of all chunks of a slice have been joined, of one chunk.
 template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job) {
   using R = OnlineLogSumExp;
   __shared__ SliceState<R> shared[slice_threads];
@@ -30,7 +30,7 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   __syncthreads();
   const double top = shared[post.first].v[0];
   double share = job.alpha / shared[post.first].v[1];
-  if (top - top != 0) share = top - top;  // the shares of an infinite sum are NaN
+  if (top - top != 0) share = top - top;  // the shares are NaN if the largest value is infinite or NaN
   if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
   if (post.idle) return;
   walk<4, T>(

@@ -31,7 +31,9 @@ template <int D, int listed> class TreeSearch {
     const int upper = (tree_.levels - 1) % 5 + 1;  // number of levels of the first step
     int depth = 0;
     long long node = 1;
-    double distance[deepest];  // to this lane's node, per step; a member array would keep the list out of registers
+    // The distance from the query to the open node of this lane, for each step. With an array as a member of the class,
+    // the list would not stay in registers.
+    double distance[deepest];
     distance[0] = open(node, upper);
     while (depth >= 0) {
       const int step = depth == 0 ? upper : 5, nearest = nearest_open(distance[depth]);
@@ -61,9 +63,9 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // Opens the nodes `step` levels below `node`, one for each lane, and returns the distance of this lane's node. Only
-  // points whose position is below the limit are candidates. The distance is infinite if this lane's node has no such
-  // point.
+  // Opens the nodes `step` levels below `node`, one for each lane, and returns the distance from the query to this
+  // lane's node. Only points whose position is below the limit are candidates. The distance is infinite if this lane's
+  // node has no such point.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;

@@ -8,7 +8,7 @@ inline namespace KERNOPS_ISA {
 
 // Terms of values at any positions. Neighbouring lanes load neighbouring values. Then arrange() exchanges the values,
 // so that each lane has the same values as for contiguous memory, and sums have the same bits. If terms depend on the
-// segment (`by_segment`), each lane loads these values directly, without an exchange.
+// segment (`by_segment`), each lane loads the values that it reduces, without an exchange.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;

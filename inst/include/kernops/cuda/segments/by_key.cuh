@@ -18,8 +18,8 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
 }
 
 // One warp computes the number of runs that end before the tile; `here` runs end in the tile. Consecutive tiles form
-// groups. Each lane reads the count of one tile of the same group. The warp also reads earlier groups, from the last to
-// the first, until it reaches a group that has published the total of all tiles up to its end.
+// groups. Each lane reads the count of one tile in the group that contains this tile. The warp also reads earlier
+// groups, from the last to the first, until it reaches a group that has published the total of all tiles up to its end.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;

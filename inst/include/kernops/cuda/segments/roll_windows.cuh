@@ -13,8 +13,8 @@ template <class Result> struct Stored {
   using Type = Result;
   static __device__ __forceinline__ void put(Result* to, Result y) { *to = y; }
 };
-// Replaces a result that is NaN by NA if the window contains an NA; the operation Gaps computes `found`, which is then
-// not 0.
+// Replaces a result that is NaN by NA if the window contains an NA. The operation Gaps computes `found`, which is not 0
+// if the window contains an NA.
 struct Marked {
   using Type = double;
   static __device__ __forceinline__ void put(double* to, double found) {

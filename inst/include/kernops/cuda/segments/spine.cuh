@@ -24,7 +24,7 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
 template <class Op> struct Carried {
   using State = typename Op::State;
   State whole, part;        // states of the finished groups, and of the current group
-  int has_whole, has_part;  // 1 if the state `whole`, or the state `part`, exists
+  int has_whole, has_part;  // has_whole: 1 if `whole` is a state, 0 if not; has_part: the same for `part`
 
   // Appends `count` finished groups; groups[0] already includes `part`.
   __device__ __forceinline__ void close(const State* groups, int count) {

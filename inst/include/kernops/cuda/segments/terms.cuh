@@ -76,22 +76,24 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// The numbers that the user gave for segment `row` of the plan, as a function of the index of the number.
+// The numbers that the job has for segment `row` of the plan (SegmentRun::given), as a function of the index of the
+// number.
 struct Given {
   const SegmentRun& job;
   int column, row;
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// Computes the terms of the VT values of a lane, whose positions are at(0), at(1), .. The loads of these values are
-// independent, so that many loads are in flight at a time. Each kind of term (Kind) has a function terms() for this
-// purpose.
+// Computes the terms of the VT values of a lane, whose positions are at(0), at(1), .. The loads of the values are
+// independent, so that many loads are in flight at a time. Each kind of term (Kind) has a function terms() that calls
+// this function.
 template <class Kind, class T, int VT, class At>
 __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);
 }
 
-// A term of one value. If `given` is true, the term also depends on the numbers that the user gave for the segment.
+// A term of one value. If `given` is true, the term also depends on the numbers that the job has for the segment
+// (SegmentRun::given).
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);

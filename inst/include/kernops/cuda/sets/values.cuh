@@ -1,7 +1,8 @@
 // The points of a set (a point and its neighbours), and the values of a formula for all pairs of these points.
 //
-// A formula F is generated text. F has functions that compute values once, for a point as a row, for a point as a
-// column, and for a pair (the four levels). F also has a constant for the number of entries of each level.
+// A formula F is generated text. F has a function for each of the four levels: it computes values once for the whole
+// computation, for a point as a row, for a point as a column, or for a pair. F also has a constant for each level: the
+// number of entries of the level.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/state.h>

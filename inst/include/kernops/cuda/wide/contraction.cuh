@@ -15,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Computes contractions with tensor cores; if a sum of the tile is not finite, computes the tile again term by term.
+// Computes the contractions of a tile by tensor cores or, if a sum is not finite, computes them again term by term.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;

@@ -29,7 +29,7 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
       X x[rows];
       Y y[columns];
       Part part;
-    } given{o, {}, {}, part};  // copies in memory, because a function call requires addresses
+    } given{o, {}, {}, part};  // copies in memory, because a function that is not inlined requires addresses
     KERNOPS_EACH(r, rows) given.x[r] = x[r];
     KERNOPS_EACH(n, columns) given.y[n] = y[n];
     TurningPairs again;

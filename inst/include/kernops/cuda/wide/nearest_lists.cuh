@@ -25,7 +25,7 @@ template <class Nearest> struct ListsOfWarp {
   const int first_row;
   const float longest;
   float limits[4];      // negated limits of the thread's rows
-  unsigned joined = 0;  // one bit per row, set if the row has a list
+  unsigned joined = 0;  // one bit per row, set if the list of the row is not empty
 
   __device__ __forceinline__ ListsOfWarp(const NearestJob& job, Shared& shared)
       : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_column<Nearest>(job)) {

@@ -59,7 +59,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   const PanelJob& job;
   int first;  // the first row
   double w[numbers][rows][own];
-  double steps[contracted][own];  // the steps of the digits of the columns
+  double steps[contracted][own];  // the steps of the thread's columns, for each contraction
   double kept[rows];              // the factor that adapts earlier sums to the new shift
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
@@ -68,7 +68,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     return job.pairs + kind_of<Formula, m>() * job.kinds_apart + row * (long long)columns;
   }
   __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
-  // True if memory for the digits of these columns is allocated.
+  // True if memory is allocated for the digits of the pairs with the thread's column n.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
   // Computes the scalars of some rows. Returns true if the norms of these rows are small enough for the expansion

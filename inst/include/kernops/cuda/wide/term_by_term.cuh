@@ -1,6 +1,6 @@
-// Contractions term by term. A block of 16 x 8 threads processes 128 rows and 8 C columns; each thread processes 8 of
-// these rows and C of these columns, one entry of the vectors after another. Shared memory has two buffers for a few
-// entries of the vectors: one buffer is read while the second buffer is filled.
+// Contracts long vectors term by term, without tensor cores. A block of 16 x 8 threads processes 128 rows and 8 C
+// columns; each thread processes 8 of these rows and C of these columns, one entry of the vectors after another. Shared
+// memory has two buffers for a few entries of the vectors: one buffer is read while the second buffer is filled.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -53,8 +53,8 @@ template <class T, class L, class Terms> struct SumsOfTerms {
   }
 };
 
-// Contracts term by term. Then the sums are transferred through shared memory to the threads that evaluate the pairs
-// (OwnPairs).
+// Contracts the vectors of a tile term by term, and transfers the sums through shared memory to the threads that
+// evaluate the pairs (OwnPairs).
 template <class T, class L, class Terms> struct TermByTerm {
   using Tile = PairTile<T, L>;
   using Own = OwnPairs<L>;

@@ -44,8 +44,8 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
   using Tile = PairTile<T, L>;
   using Columns = typename Batch::Columns;
   static constexpr bool ahead = false;
-  // Totals of this size leave enough registers for three blocks per multiprocessor; plain sums of columns in doubles
-  // are faster with two blocks (measured).
+  // If vectors have at most this number of entries, their totals leave enough registers for three blocks per
+  // multiprocessor. Measurements show that plain sums of columns in doubles are faster with two blocks.
   static constexpr bool few = Formula::in_place && Terms::size <= (sizeof(T) == 8 ? 64 : 32);
   static constexpr int room = Batch::room,
                        blocks = few && (shifts<Formula>() || Terms::of_row != 0 || sizeof(T) == 4) ? 3 : 2;

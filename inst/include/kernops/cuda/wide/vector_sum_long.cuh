@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Keeps the scalars of some tiles in local memory. For these tiles, it then computes the totals of one batch of entries
+// Keeps the scalars of some tiles in local memory, and computes the totals of these tiles for one batch of entries
 // after another.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>> {

@@ -16,8 +16,8 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// Returns true if tensor cores multiply scalars and vectors as matrices. In this case, each thread must hold the
-// scalars of the pairs that it evaluates.
+// Returns true if tensor cores multiply scalars and vectors as matrices. In this case, the thread that evaluates a pair
+// must also hold the scalars of this pair.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
