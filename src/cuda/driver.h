@@ -18,7 +18,7 @@ struct CudaError : ClassedError {
 
 using DevicePointer = unsigned long long;
 
-// Copies of the driver's structs CUlaunchAttribute and CUlaunchConfig.
+// Structs with the layout of the driver's structs CUlaunchAttribute and CUlaunchConfig.
 struct LaunchAttribute {
   int id;
   alignas(8) char value[64];

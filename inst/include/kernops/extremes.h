@@ -21,7 +21,7 @@ template <int sign, int first, int last> struct ExtremeAt : Settled<1, 1> {
   static constexpr int outputs = last - first + 1;
   template <class S> static KERNOPS_FN void start(S& s) {
     s.v[0] = sign * infinity<double>();
-    s.j[0] = -1;  // stays -1 until a value is more extreme than the initial infinity
+    s.j[0] = -1;  // the index stays -1 until a value is more extreme than the initial infinity
   }
   template <class V> static KERNOPS_FN auto beats(V x, V y) { return (!(sign > 0 ? x >= y : x <= y)) & (y == y); }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {

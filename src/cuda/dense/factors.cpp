@@ -33,7 +33,8 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 Count padded(Count n) { return whole_blocks(n, 32); }
 
-// Returns the padded square matrix if the memory of k is large enough, and otherwise the square matrix without padding.
+// Returns the square matrix that is stored in k: padded if the memory of k is large enough, and otherwise without
+// padding.
 Triangle whole(const Block& k) {
   const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
   return {k.at, order, order};

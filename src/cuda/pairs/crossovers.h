@@ -17,11 +17,13 @@ namespace crossover {
 
 // Limits between two main loops: rows in the registers of a thread, and tiles. The first two limits are estimated
 // numbers of registers of a row.
-constexpr int any_tiles = 15;          // a  tiles are never used up to this limit
-constexpr int row_too_long = 72;       // a  tiles are always used above this limit
-constexpr int product_by_tiles = 32;   // a  minimum entries of an inner product outside an exponent
-constexpr int columns_by_tiles = 14;   // c  minimum entries of a summed vector of the column
-constexpr int most_registers = 16384;  // m  limit of a row; a device reserves memory for every thread that it can run
+constexpr int any_tiles = 15;         // a  tiles are never used up to this limit
+constexpr int row_too_long = 72;      // a  tiles are always used above this limit
+constexpr int product_by_tiles = 32;  // a  minimum entries of an inner product outside an exponent
+constexpr int columns_by_tiles = 14;  // c  minimum entries of a summed vector of the column
+// m  maximum registers of a row; if they exceed the registers of a thread, they are in local memory, which a device
+// reserves for every thread that it can run
+constexpr int most_registers = 16384;
 
 // Contractions and vector sums by tiles: minimum numbers of entries, and the maximum number of contractions. An entry
 // of a vector may be computed from at most `most_leaves` vectors of each level (row, column, uniform).

@@ -18,7 +18,8 @@ int registers(const Plan& plan, int entries) {
          (row_of(plan).exponentiates() ? 16 + 3 * plan.w_size : 0);
 }
 
-// Counts the entries of rows that pairs read, without entries that are only needed to compute other entries of rows.
+// Counts the entries of a row that pairs read. Entries that are only used to compute other entries of the row are not
+// counted.
 int read_by_pairs(const Plan& plan) {
   std::set<int> read{plan.f, plan.w};
   for (const Step& step : plan.steps[int(Level::pair)]) read.insert(std::begin(step.in), std::end(step.in));

@@ -18,7 +18,8 @@ class Places {
     column_ = by_batch ? device.batches[0].count : rows;
     aside_ = std::make_unique<Buffer>(size_t(column_ * columns) * sizeof(double));
     if (by_batch) return;
-    for (Count c = 0; c < columns; ++c)  // values outside all segments keep the results that they have in the output
+    // results at positions outside all segments keep the values that the output already contains
+    for (Count c = 0; c < columns; ++c)
       copy_in(aside_->pointer() + size_t(c * rows) * sizeof(double), column_of(work.out, first + c),
               size_t(rows) * sizeof(double));
   }

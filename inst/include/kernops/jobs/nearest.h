@@ -31,7 +31,7 @@ struct NearestPoints {
 struct NearestJob {
   NearestPoints rows, columns;
   double* centre;
-  double* longest;  // two numbers: the largest squared length of rows, and of columns
+  double* longest;  // two numbers: the largest squared length of a row's vector, and of a column's vector
   int* odd;         // becomes 1 if numbers are not finite, or if bounds do not separate columns
   int splits, columns_per_split;
   int stride;  // step from a tile of columns to the next tile; coprime to the number of tiles of a split

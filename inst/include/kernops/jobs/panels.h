@@ -19,7 +19,7 @@ constexpr int contraction_places = 3, sum_places = 4;  // number of digits of co
 struct DigitJob {
   const double* from;
   long long item, entry;
-  int items, entries, backwards;  // backwards: 1 if the largest digits come last
+  int items, entries, backwards;  // backwards: 1 if the most significant digit comes last
   Digits to;
   int* odd;
 };
@@ -45,9 +45,10 @@ struct PanelJob {
   long long out_entry, out_row;
   const int* products;
   long long apart;
-  int product_width, adds;                                                     // adds: 1 to add to earlier sums
-  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // the steps of each contraction
-  // digits of the scalars of pairs, row by row
+  int product_width, adds;  // adds: 1 to add to earlier sums
+  // for each contraction, the steps of the rows' vectors and of the columns' vectors
+  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];
+  // for each scalar of a pair, the digits, row by row
   Digits numbers[most_panel_terms];
   const double *number_steps, *vector_steps;  // steps of the scalars, and of the vectors that they multiply
 };

@@ -42,7 +42,7 @@ struct SliceSoftmax {
     store_some(select(x == x, e, x), to, count);
   }
 
-  // Lanes after the last value receive -Inf, which has the weight 0.
+  // Loads a pack of values; lanes after the last value receive -Inf, which has the weight 0.
   static KERNOPS_INLINE V value(const double* from, int left) {
     if (left >= W) return V::load(from);
     return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left), V(-infinity<double>()));
@@ -80,7 +80,7 @@ struct SliceSoftmax {
     each_value(window, [&](Count to, int from) { job.out[to] = buffer[from]; });
   }
 
-  // `whole` is the joined state of all chunks.
+  // Writes the softmax of a chunk; `whole` is the joined state of all chunks.
   static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, Seen whole) {
     const Count step = job.kept.count ? job.kept.run[0].stride : 1;
     double share[most_lanes], factor[most_lanes];
