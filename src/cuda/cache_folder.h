@@ -38,7 +38,7 @@ class CacheFolder {
   State state_ = failed;
   std::string reason_;
   std::string path_;  // used on Windows
-  int folder_ = -1;   // a descriptor, used on other systems
+  int folder_ = -1;   // a descriptor of the folder, on other systems than Windows
 };
 
 // Returns whether a file name is the name of a kernel or of its text. Both names begin with a key of 32 hexadecimal

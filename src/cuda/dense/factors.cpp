@@ -107,7 +107,8 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // exponentials on the GPU have larger errors than on the CPU
+  // relative to the rounding errors of the CPU, because exponentials on the GPU have larger errors
+  double rounding() const override { return 3; }
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {

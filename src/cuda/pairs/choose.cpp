@@ -132,7 +132,7 @@ class Chooser {
   // Sets the tile for warp groups (four warps that multiply matrices together). The registers of a thread can hold the
   // totals of vectors of up to 256 entries; for such vectors, the two warp groups of a block process different rows.
   // For longer summed vectors, the two warp groups process the same rows, and each warp group adds half of the entries.
-  // If the rows are reloaded for each tile, tiles have more columns.
+  // Without a vector sum, a tile has 64 columns, or 128 columns if the rows are reloaded for each tile.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& recipe) {
     const bool sums = f.vector_sum > 0;
     recipe.rows_per_thread = 2, recipe.threads = 256;

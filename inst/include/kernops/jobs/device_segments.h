@@ -11,7 +11,7 @@ namespace kernops {
 // first carry of the segment that is open at the begin of the tile. Positions are counted from the first value of the
 // plan, and rows from its first segment.
 struct SegmentPlan {
-  unsigned* ends;       // one bit per value, padded to whole tiles
+  unsigned* ends;       // one bit per value, set if a segment ends with the value; padded to whole tiles
   int *limits, *opens;  // one number per tile, and one number for the end of the last tile
   int count, tiles;
 };

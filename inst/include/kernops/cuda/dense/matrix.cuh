@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// One thread per row of the result. The result contains the selected entries in column-major order. If `rows` is null,
-// all rows are selected.
+// Copies the selected entries to the result, in column-major order, with one thread per row of the result. If `rows` is
+// null, all rows are selected.
 template <class T> __device__ void gather(const GatherJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.row_count) return;

@@ -1,7 +1,7 @@
 // Weighted sums of vectors of columns, such as b in Sum(k(x, y) * b), if the scalar k(x, y) of a pair is cheap to
 // compute (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the scalars of 2 columns in every 8 columns, and
 // tensor cores immediately multiply these scalars by the vectors. During these products, the next tile is loaded. If a
-// total is not finite, a warp adds up the tile term by term.
+// total is not finite, the warp adds the products of the tile term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
