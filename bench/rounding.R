@@ -1,8 +1,8 @@
 # Rscript bench/rounding.R [rows] [columns]
 #
 # The error of float32 relative to float64 for long vectors: the largest difference of a row, relative to the largest
-# entry of this row, for values and gradients of Gaussians and for softmax-weighted sums. The rows are among the
-# columns; all coordinates are float32 numbers, so that only the arithmetic differs.
+# entry of this row, for values and gradients of Gaussians and for softmax-weighted sums. The points of the rows are
+# some of the points of the columns; all coordinates are float32 numbers, so that only the arithmetic differs.
 library(kernops)
 arguments <- as.numeric(commandArgs(TRUE))
 rows <- c(arguments, 4000)[[1]]

@@ -11,8 +11,8 @@
 # is printed. `workers` is the number of processes per GPU; with 1 worker and one GPU, only the main process works. With
 # `gpus` above 1, the fit by one GPU runs first, with the same number of workers per GPU; then the speed per card is
 # printed. --cells=0 omits predictions. After each fit, the elapsed seconds of its parts are printed: reading, sorting
-# into cells, ordering of cells, neighbours (the remaining time after the search from typical observations, which runs
-# at the same time), likelihoods of the table (the part "field"), and the rest.
+# into cells, ordering of cells, neighbours (only the time after the search for parameters by typical observations,
+# which runs at the same time), likelihoods of the table (the part "field"), and the rest.
 #
 # Simulated rows have a Matern 3/2 field with range 0.02 on the unit square, a covariate, and noise with a tenth of the
 # variance of the field. The field is computed by a fast Fourier transform on a grid of 4096^2 nodes and interpolated at
@@ -56,8 +56,8 @@ make_table <- function(n, path, chunk = 1e6) {
 }
 
 # Rows with the same distribution, generated when they are read, by any process, from a field on a coarser grid in a
-# file. Each process keeps the field, with the seconds that it has spent on rows, in an environment of kernops, because
-# future empties the global environment.
+# file. Each process keeps two objects in an environment of kernops: the field, and the seconds that the process has
+# spent on generating rows. The global environment cannot keep them, because package future empties it.
 generated_table <- function(n, chunk = 5e5) {
   set.seed(1)
   saveRDS(field_on_grid(if (n < 1e6) 1024 else 2048, 0.02), path <- tempfile(fileext = ".rds"), compress = FALSE)

@@ -1,5 +1,6 @@
-# CRAN runs a core of the tests, in less than 100 s of a core: formulas, gradients, symbolic matrices, segments, solvers
-# and fits, each against plain R on small data. tools/test runs all tests, and so does R CMD check if NOT_CRAN is true.
+# CRAN runs the tests listed in `core`, which take less than 100 s of CPU time: formulas, gradients, symbolic matrices,
+# segments, solvers and fits, each against plain R on small data. tools/test runs all tests, and so does R CMD check if
+# NOT_CRAN is true.
 library(testthat)
 library(kernops)
 

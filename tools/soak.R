@@ -32,7 +32,8 @@ kriging <- function(s) {
 large <- matrix(stats::runif(6000), 3000)
 
 refused <- \(code, by) tryCatch({code; FALSE}, error = \(e) inherits(e, by))
-# Sends a signal while a kernel runs, or while a formula is written, compiled and run; system() would ignore the signal.
+# Returns whether a signal interrupts a loop that runs a kernel, and that writes, compiles and runs a formula. R ignores
+# the signal while system() runs, so the shell sends it only after the file `go` exists.
 interrupted <- function() {
   go <- tempfile()
   signal <- "(while [ ! -e %s ]; do sleep 0.002; done; sleep %.3f; kill -INT %d) > /dev/null 2>&1 &"

@@ -2,8 +2,8 @@
 # numbers k, k + n, k + 2 n, ... If KERNOPS_TEST_DEADLINE is a number of seconds since 1970, the process skips each test
 # that would begin later.
 if (nzchar(Sys.getenv("KERNOPS_TEST_PART")) || nzchar(Sys.getenv("KERNOPS_TEST_DEADLINE"))) {
-  # This definition masks test_that() of testthat. An argument `env` of the calling function is evaluated before the
-  # test.
+  # This definition masks test_that() of testthat. If the calling function has an argument `env`, this argument is
+  # evaluated before the test.
   test_that <- local({
     part <- as.integer(strsplit(Sys.getenv("KERNOPS_TEST_PART", "1/1"), "/", fixed = TRUE)[[1]])
     deadline <- as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))

@@ -36,13 +36,14 @@ vecchia_loglik <- function(y, X, K, graph, beta) {
   total
 }
 
-# The fit of gp() to a single response. `row` is the row of this response in as.data.frame() and has the parameters.
+# The fit of gp() to a single response. `row` is the row of this response in as.data.frame() of a fit of many responses;
+# it has the parameters.
 single_fit <- function(y, row, formula, sites, kernel, ..., neighbours = 10) {
   covariance <- kernel(row[[3]], row[[4]]) + nugget(row$nugget.variance)
   gp(formula, cbind(sites, y = y), ~ a + b, covariance, "vecchia", "none", neighbours = neighbours, ...)
 }
 
-# The fit of gp() to a single response, whose parameters are estimated.
+# The fit of gp() to a single response, with estimated parameters.
 estimated_fit <- function(y, formula, sites, ...) {
   # suppresses warnings about ranges of weak fields
   suppressWarnings(gp(formula, cbind(sites, y = y), ~ a + b, exponential() + nugget(), "vecchia", neighbours = 10,

@@ -40,7 +40,7 @@ seg_examples <- list(
     sum = c(9, 5, 11, 13, 19, 47, 18, 16, 5, 44, 36, 11, 24, 24, 44, 8, 35, 52, 4, 24),
     max = c(5, 5, 5, 5, 4, 5, 5, 5, 4, 5, 5, 5, 5, 5, 5, 4, 5, 5, 2, 5),
     min = c(4, 5, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 2, 0),
-    walk = 8, # number of values of a thread; the next entries have a result for each thread
+    walk = 8, # number of values per thread; `partials` and `carry_*` have an element for each thread
     partials = list(c(9, 5, 11), 13, 16, numeric(), 17, 15, c(5, 5), numeric(),
       9, numeric(), c(5, 11), 16, 24, numeric(), c(19, 8), numeric(), 6, numeric(), c(11, 4), numeric(), 6),
     carry_out = c(0, 3, 7, 23, 3, 11, 11, 24, 10, 21, 8, 0, 3, 22, 3, 26, 17, 24, 2, 16, 0),
@@ -75,7 +75,7 @@ oracle_segment_bits <- list(
 )
 oracle_segment_several <- list(range = \(x) c(min = oracle_segment$min(x), max = oracle_segment$max(x)))
 
-# Segments as lists of positions.
+# A list of the positions of the values of each segment, for segments with these lengths.
 by_lengths <- function(lengths) {
   segments <- seq_along(lengths)
   unname(split(seq_len(sum(lengths)), factor(rep(segments, lengths), segments)))
@@ -146,7 +146,7 @@ test_again_on_gpu <- function(files) {
   if (!is.null(cuda_refusal())) return(invisible())
   for (file in files) local({
     withr::local_options(kernops.backend = "cuda")
-    test_mistakes <- function(...) NULL # the run without a GPU tests the messages
+    test_mistakes <- function(...) NULL # messages are tested only by the run with the default backend
     expect_snapshot <- function(...) NULL
     source(test_path(paste0("test-", file, ".R")), local = TRUE)
   })

@@ -47,8 +47,8 @@ vecchia_covariances <- function() list(
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
 
-# The sums that set_sums() computes with derivatives. The term of a point is the value for the point with its
-# neighbours, minus the value for its neighbours alone.
+# The result of set_sums() in plain R, including the derivatives: sums of a term of each point. The term of a point is
+# the value for the point with its neighbours, minus the value for its neighbours alone.
 oracle_sums <- function(K, slopes, neighbours, values) {
   part <- \(s, sign) {
     root <- chol(K[s, s, drop = FALSE])

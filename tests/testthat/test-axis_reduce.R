@@ -16,7 +16,7 @@ bits_of_slice <- list(bit_and = \(x) Reduce(bitwAnd, x, -1L), bit_or = \(x) Redu
 
 subsets <- function(n) lapply(seq_len(2^n) - 1, \(bits) which(bitwAnd(bits, 2^(seq_len(n) - 1)) > 0))
 
-# apply(), also for arrays without kept dimensions or without values.
+# Like apply(), but the array may have no values, and all of its dimensions may be reduced.
 oracle_axis <- function(x, dims, f) {
   kept <- setdiff(seq_along(dim(x)), dims)
   if (length(kept) == 0) return(f(as.vector(x)))

@@ -106,7 +106,7 @@ test_that("SoftDTW_SqDist aligns series of any lengths, and has a gradient in it
   })
 })
 
-test_that("the trace and the adjoint of linear maps agree with their matrices", {
+test_that("the trace and the adjoint of a linear map agree with the matrix of the map", {
   withr::local_seed(5)
   A <- matrix(rnorm(9), 3)
   B <- matrix(rnorm(6), 2)
@@ -313,7 +313,7 @@ test_that("Bessel functions of half-integer order agree with their closed forms,
   }
 })
 
-test_that("a Matern covariance has the same bits for any threads, repeated calls and instruction sets", {
+test_that("a Matern covariance has the same bits for any number of threads, in each call and instruction set", {
   withr::local_seed(6)
   op <- keops_kernel("Max_Reduction(Matern(s, Norm2(x - y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"),
                      backend = "cpu")

@@ -26,7 +26,7 @@ test_that("the vector of all choices selects the first choice, and any other vec
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
 })
 
-# The result of `code` in another R process, which may use 1.2 GB of address space.
+# The result of `code` in another R process, whose address space is limited to 1.2 GB.
 in_little_memory <- function(code) {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer needs more address space than the limit leaves")
   skip_if_not_in_library()

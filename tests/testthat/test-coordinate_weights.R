@@ -1,5 +1,6 @@
-# Distances with a weight for each coordinate. For long vectors, the square roots of the weights scale the vectors of
-# contractions and of vector sums; for short vectors, a gradient applies the weights after the summation.
+# Distances with a weight for each coordinate. For long vectors, the engine multiplies the coordinates by the square
+# roots of the weights before it computes contractions (sums over the entries of two vectors) and sums of vectors. For
+# short vectors, gradients are multiplied by the weights after the summation.
 
 points <- \(n, D, offset = 0) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossprod(t(t(x) * w), y)

@@ -140,7 +140,7 @@ test_that("user-defined formulas and intrinsic models can be structures of a cor
     expect_equal(predict(by(exponential_formula, method), new, nmax = 5),
                  predict(by(exponential(range = 0.3)), new, nmax = 5))
   }
-  # r has a single observation, which determines its mean
+  # variable r has a single observation, which determines the mean of r
   alone <- transform(wide, r = replace(r, -8, NA))
   both <- gp(cbind(p, r) ~ 1, alone, ~ a + b, lmc(power_law(power = 1.2), nugget(), sills = list(S, c(0.1, 0.2))),
              estimate = "none")

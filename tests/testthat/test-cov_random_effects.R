@@ -1,6 +1,7 @@
 # Random effects against nlme, and against dense plain R.
 
-# The difference between the REML criteria of gp() and of nlme, because gp() uses error contrasts of unit length.
+# The REML criterion of gp() minus the REML criterion of nlme. The criteria differ because gp() uses error contrasts of
+# unit length.
 contrasts_term <- \(X) as.numeric(determinant(crossprod(X))$modulus) / 2
 
 test_that("mixed models agree with nlme::lme()", {

@@ -12,8 +12,8 @@ hills <- local({
 new_hills <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1, -2), x = c(0.1, 0.55, 0.8),
                         h = c(1, -1, 0), g = c("c", "a", "b"), o = c(2, 1, 3))
 
-# The covariance matrix X S^- Z' of the random part between the points d and e, where S is the sum of the penalties
-# divided by their variances, and the unpenalised columns at e. Points whose level of `g` is "z" are outside of the
+# A list of the covariance matrix X S^- Z' of the random part between the points d and e, and the unpenalised columns at
+# e. S is the sum of the penalties, each divided by its variance. Points whose level of `g` is "z" are outside of the
 # basis.
 penalised_part <- function(smooth, variance, d, e) {
   as_data <- \(data) transform(data, g = factor(g, letters[1:4]), o = factor(o))

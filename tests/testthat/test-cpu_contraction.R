@@ -96,7 +96,7 @@ test_that("sums of a scalar of the pair times functions of the vectors of its ro
       close(shifted(list(x, y, u)), 2 * difference)
       twice <- sum_of("(u * Exp(-SqDist(x, y))) * ((x - y) * (SqDist(x, y) + 1))", 1:3)
       close(twice(list(x, y, u)), cx * rowSums(k * (d + 1)) - (k * (d + 1)) %*% cy)
-      # the scalar times a difference times a vector of the column
+      # a scalar of the pair, times the difference x - y, times a vector of the column, entry by entry
       close(sum_of("u * Exp(-SqDist(x, y)) * ((x - y) * v)", 1:4)(list(x, y, u, v)), cx * (k %*% v) - k %*% (cy * v))
       both <- sum_of("u * Exp(-SqDist(x, y)) * (x - y) * Sum(Abs(x - y))", 1:3)
       k1 <- k * outer(1:107, 1:75, Vectorize(\(i, j) sum(abs(x[i, ] - y[j, ]))))
@@ -232,7 +232,8 @@ test_that("sums with many entries have the same bits for any numbers of threads 
   }
 })
 
-# Two scalars per pair, each times a vector of the row or the column: Hessians times vectors are such sums.
+# Each pair contributes two terms, each a scalar of the pair times a vector of the row or the column. A Hessian times a
+# vector has this form.
 test_that("sums of two products of a scalar per pair and a vector are right", {
   for (offset in c(0, 1e4)) for_each_size(offset = offset, \(D, x, y, on_each) {
     h <- matrix(rnorm(107 * D), 107) / sqrt(D)

@@ -63,7 +63,7 @@ test_that("squared distances in exponents are expanded into inner products if th
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
-test_that("the weight of a column includes its factor of an expanded exponential if the exponential is only a factor", {
+test_that("in a product of a weight and an expanded exponential, the weight includes the factor of the column", {
   weighs <- function(formula) {
     declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)", "B = Vj(2)")
     used <- c(TRUE, TRUE, grepl("\\bb\\b", formula), grepl("\\bB\\b", formula))

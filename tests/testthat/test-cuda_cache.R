@@ -137,7 +137,8 @@ test_that("processes that share a cache load correct code while another process 
     saveRDS(right, .(paste0(result, ".tmp")))
     file.rename(.(paste0(result, ".tmp")), .(result))
   }))
-  # damages are written in place, as a copy or a failing disk does, so that readers see all intermediate states
+  # the file is damaged in place, as by an unfinished copy or a failing disk, so that readers see all intermediate
+  # states
   damages <- list(
     cut = \(file) writeBin(head(sample(whole, 1)[[1]], sample(2000, 1)), file),
     changed = \(file) writeBin(replace(sample(whole, 1)[[1]], sample(500, 9), as.raw(sample(255, 9))), file),
@@ -230,8 +231,8 @@ test_that("the catalogue's kernels compile, and do not spill registers", {
     bytes <- cuda_compile(text, "sm_90")
     expect_gt(bytes, 0)
     spills <- grep("spill", strsplit(attr(bytes, "log"), "\n")[[1]], value = TRUE)
-    # if a driver is installed, NVRTC reports nothing for code that it has compiled before, such as the levels of
-    # kernels
+    # if a driver is installed, NVRTC reports nothing for code that it has compiled before, such as the kernels that
+    # fill levels (KERNOPS_LEVELS)
     reported <- length(spills) > 0 || grepl("KERNOPS_LEVELS", text)
     expect(reported && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
            paste(c("spills, or no report:", attr(bytes, "log"), text), collapse = "\n"))

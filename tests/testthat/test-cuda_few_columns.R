@@ -28,7 +28,7 @@ test_that("many rows and few columns are reduced correctly", {
   }
 })
 
-test_that("few columns are reduced correctly in pieces, from other precisions and on two devices", {
+test_that("reductions of few columns are right in pieces, for data of other precisions, and on two devices", {
   data <- few_data(10, 3)
   args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")
   expected <- exp(-squares_between(data$x, data$y)) %*% data$b

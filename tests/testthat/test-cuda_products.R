@@ -13,7 +13,7 @@ test_that("errors of inner products are proportional to the norms of the vectors
     y <- entries(67, D) * 10^runif(67, -3, 3)
     x[2, ] <- 0
     y[3, ] <- 0
-    x[5, 2] <- 1e25  # too large for the scaling
+    x[5, 2] <- 1e25  # too large to be scaled to 16-bit numbers
     x[6, ] <- entries(1, D) * 1e-30  # a GPU flushes values below 1e-38 to 0
     b <- rnorm(67)
     products <- tcrossprod(x, y)
@@ -80,7 +80,7 @@ test_that("small entries of a vector contribute if the matching entries of the o
     close(rates, x, units)
     close(diag(1 / units), x, units)
     close(replace(rates, abs(rates) < 1e-4, 0), x, units)
-    close(x[1:67, ] / 1e6, sign(x), 1e6 / units)  # the sums have small entries
+    close(x[1:67, ] / 1e6, sign(x), 1e6 / units)  # the sums of sin(x | y) y have small entries
   })
 })
 

@@ -9,7 +9,7 @@ shifted_data <- function(D, rows = 140, columns = 90) withr::with_seed(D, {
 squares_between <- \(x, y) Reduce(`+`, lapply(seq_len(ncol(x)), \(d) outer(x[, d], y[, d], `-`)^2))
 log_sum_exp <- \(f) apply(f, 1, \(r) max(r) + log(sum(exp(r - max(r)))))
 
-test_that("exponents of a distance and other numbers are right", {
+test_that("reductions with exponentials of a distance plus numbers of rows and columns are right", {
   for (D in c(1, 3, 8, 16, 33, 100)) {
     data <- shifted_data(D)
     args <- c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "h = Vj(1)", "g = Vi(1)", "b = Vj(2)", "e = Pm(1)")
@@ -24,7 +24,7 @@ test_that("exponents of a distance and other numbers are right", {
         }
         close <- \(actual, expected, ...) expect_close(actual, expected, precision, info = paste("D", D, "e", e), ...)
         f <- shift - e * square
-        # errors are relative to the numbers whose sum is the exponent, which have sizes of about 100
+        # errors are relative to the terms of the exponent, whose absolute values are about 100
         terms <- 100 + abs(log_sum_exp(f))
         close(run("LogSumExp_Reduction(g + h - e * SqDist(x, y), 1)"), cbind(log_sum_exp(f)), scale = terms)
         close(run("LogSumExp_Reduction(h - e * SqDist(x, y), 1)"), cbind(log_sum_exp(f) - size * data$g[, 1]),
@@ -42,7 +42,7 @@ test_that("exponents of a distance and other numbers are right", {
   }
 })
 
-test_that("exponents with a constant factor of a sum, and sums used twice, are right", {
+test_that("sums of a distance and a number may be scaled in the exponent, or used twice", {
   data <- shifted_data(3)
   args <- c("x = Vi(3)", "y = Vj(3)", "h = Vj(1)")
   f <- rep(data$h[, 1], each = nrow(data$x)) - squares_between(data$x, data$y)
@@ -60,7 +60,7 @@ test_that("exponents with a constant factor of a sum, and sums used twice, are r
   })
 })
 
-test_that("the text of a GPU kernel expands exponents with other numbers", {
+test_that("a GPU kernel expands the distance in an exponent to which numbers are added", {
   expands <- \(formula, D) {
     op <- keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "h = Vj(1)", "e = Pm(1)"),
                        precision = "float32")

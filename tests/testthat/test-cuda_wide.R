@@ -25,8 +25,8 @@ test_that("distances and inner products of long vectors are right", {
     b <- rnorm(nrow(y))
     w <- runif(D)
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", vectors(D, "b = Vj(1)"))
-    # Weights of both signs cancel in the sums. Errors are relative to the terms, which have the size of the largest
-    # sum.
+    # Terms cancel, because the weights have both signs. Errors are relative to the size of a term, which is about that
+    # of the largest sum.
     near <- \(actual, expected) close(actual, expected, scale = max(row_scale(expected)))
     near(gauss(list(x, y, b)), exp(-sq_dist(x, y)) %*% b)
     dot <- kernel("Sum_Reduction(Exp(x | y) * b, 1)", vectors(D, "b = Vj(1)"))
@@ -84,7 +84,7 @@ test_that("sums of long vectors are right", {
   }, D = c(16, 50, 513))
 })
 
-test_that("a sum may combine several contractions with other long vectors of rows and columns", {
+test_that("a sum may combine several contractions with other operations on long vectors", {
   for_each_size(\(kernel, D, x, y, close) {
     formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
     both <- kernel(formula, vectors(D, "s = Pm(1)"))
@@ -143,7 +143,7 @@ test_that("gradients are right for points that are far from each other", {
   }
 })
 
-test_that("the formula of a pair may use the vectors that are contracted", {
+test_that("vectors that are contracted may also occur elsewhere in the formula of a pair", {
   hessian <- "Grad(Grad(Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1), x, e), x, h)"
   for_each_size(\(kernel, D, x, y, close) {
     h <- points(nrow(x), D)
@@ -188,7 +188,7 @@ test_that("exponents that are sums of large numbers are accurate", {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
     x[1, ] <- 0  # the distances of this point from the other points are known
-    for (far in c(2, 4, 4.7, 8)) {  # exponents with norms up to 32 are expanded; 4.7^2 / log(2) = 31.9
+    for (far in c(2, 4, 4.7, 8)) {  # expanded if squared norms / log(2) are at most 32; 4.7^2 / log(2) = 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
       gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))

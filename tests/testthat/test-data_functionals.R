@@ -81,7 +81,7 @@ test_that("likelihood, its gradient and predictions agree with dense algebra", {
   expect_exact_gradient(fit)
 })
 
-test_that("the derivative of a fit to values agrees with differences of its predictions", {
+test_that("predicted derivatives of a fit to values agree with differences of predicted values", {
   moved <- \(name, by) replace(fresh, name, fresh[[name]] + by)
   for (formula in list(y ~ 1, y ~ a:b + sin(b))) {
     fit <- gp(formula, slopes, ~ a + b, matern(5/2, 1.3, c(0.5, 0.9)) + nugget(1e-3), estimate = "none")

@@ -61,7 +61,7 @@ test_that("adding a large constant to the response loses only the digits that ro
   new <- plain[1:5, ]
   for (method in c("exact", "vecchia", "iterative")) for (level in c(1e9, -1e12)) {
     far <- transform(plain, y = y + level)
-    near <- transform(far, y = y - level) # has the rounding errors of `far`
+    near <- transform(far, y = y - level) # the response has the same rounding errors as in `far`
     fits <- lapply(list(far, near), \(d) gp(y ~ z, d, ~ x, method = method))
     expect_equal(fits[[1]]$loglik, fits[[2]]$loglik, tolerance = 1e-8)
     expect_equal(coef(fits[[1]])[["z"]], coef(fits[[2]])[["z"]], tolerance = 1e-6)

@@ -21,7 +21,8 @@ points_in <- function(shape, n) {
   points <- sf::st_as_sf(grid, coords = c("x", "y"))
   points[lengths(sf::st_intersects(points, shape)) > 0, ]
 }
-# The mean over a fine grid of points in the shape; its standard error is computed from a coarser grid.
+# The predicted mean over the shape, from a fine grid of points, and the standard error of this mean, from a coarser
+# grid.
 by_points <- function(shape, n = 150, few = 25) {
   joint <- predict(fit, points_in(shape, few), cov = TRUE)
   data.frame(fit = mean(predict(fit, points_in(shape, n))$fit), se.fit = sqrt(mean(joint$cov)))

@@ -74,7 +74,7 @@ lmc_of <- function(g, some) {
   lmc(exponential(range = 0.2), spherical(range = 1.3), microscale(), sills = sills[c(1, 2, 3)])
 }
 
-test_that("cokriging of jura agrees with gstat, with all observations and with the nearest ones of each variable", {
+test_that("cokriging of jura agrees with gstat, with all or with the nearest observations of each variable", {
   home <- data_of_sp("jura")
   new <- home$jura.val[seq(1, 100, by = 7), c("Xloc", "Yloc")] + 0.013
   columns <- c("Xloc", "Yloc", "Cd", "Ni", "Zn")

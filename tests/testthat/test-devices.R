@@ -20,8 +20,8 @@ cases <- list(
 # Terms of a sum have one sign, because cancellation loses digits in float32.
 input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2, low = 0))
 
-# Expects that each result in the list change(op, input) equals op(input) on one GPU. For these sizes, the backend
-# splits the rows or the columns.
+# Expects that each result in the list change(op, input) equals op(input) on one GPU. For each of the `sizes`, the
+# backend splits the rows or the columns.
 expect_unchanged <- function(change, sizes) {
   for (case in cases) for (precision in c("float64", "float32")) for (size in sizes) {
     input <- input_for(size[[1]], size[[2]])

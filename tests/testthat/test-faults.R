@@ -12,8 +12,9 @@ fail <- function(kind = NULL, k = 1, times = 1) {
 }
 calls_made <- \() stats::setNames(.C("emulator_calls", integer(length(kinds)))[[1]], kinds)
 
-# Empties the memory pools of all devices: a pool returns its free blocks when an allocation fails. This function makes
-# an allocation fail whose size no free block of the pool has. Successive calls alternate between two sizes.
+# Empties the memory pools of all devices. A pool returns its free blocks to the driver when an allocation fails. The
+# function therefore makes one allocation fail, of a size for which the pool has no free block. Successive calls
+# alternate between two sizes.
 other_size <- c(`500` = 1000, `1000` = 500)
 size <- 500
 empty_pools <- function(full = FALSE) {

@@ -33,7 +33,7 @@ test_that("a method refuses arguments that it does not have", {
   for (k in which(!generic %in% free_generics & !names %in% refused)) {
     method <- get0(names[[k]], asNamespace("kernops"))
     if (is.null(method) || !"..." %in% names(formals(method))) next
-    # these packages call their methods with further arguments
+    # these packages pass further arguments to the methods of their generic functions
     if (methods[k, 4] %in% c("DHARMa", "emmeans", "insight", "loo", "performance", "sf")) next
     object <- examples[[methods[k, 2]]]
     expect_error(method(object, no_such_argument = 1), class = "kernops_input_error", info = names[[k]])

@@ -223,7 +223,7 @@ test_that("values of the field are used only if their predictions change less wi
   expect_null(poor$vecchia$field)
 })
 
-test_that("sites between observations have their own trend in coordinates, and other covariates of the nearest point", {
+test_that("sites between observations have trend columns of their coordinates, and covariates of the nearest point", {
   data <- withr::with_seed(1, data.frame(a = runif(100), b = runif(100), w = rnorm(100), z = rnorm(100)))
   fit <- gp(z ~ a + I(a * b) + w + poly(b, 2), data, ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
   sites <- kernops:::certified_sites(fit, 40)

@@ -62,7 +62,7 @@ test_that("the printed line on the approximation says which change is tolerable"
   expect_match(line, "poor: log-likelihood \\+6.5e\\+02 with twice as many neighbours +\\(tolerable: 1\\)")
 })
 
-test_that("following the advice of solve() for a matrix of nearly equal rows succeeds", {
+test_that("the advice that the error of solve() gives for a matrix with nearly equal rows leads to a solution", {
   x <- withr::with_seed(1, matrix(runif(300), 150))
   K <- exp(-sqdist(Vi(x), Vj(x)))
   b <- rep(1:0, 75)

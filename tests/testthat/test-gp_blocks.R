@@ -168,7 +168,7 @@ test_that("features that fits of tables lack are errors that name these features
   })
 })
 
-test_that("methods that need all observations are errors, and printing works", {
+test_that("methods that need all observations raise errors, and fits of tables can be printed", {
   fit <- fit_of_table(table_data(200))
   expect_snapshot(error = TRUE, {
     weights(fit)

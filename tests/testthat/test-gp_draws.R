@@ -105,7 +105,7 @@ test_that("all columns of predictions agree with the mixture over the draws", {
   }
 })
 
-test_that("for a transformed response, means average the means over the draws, and limits are transformed back", {
+test_that("for a transformed response, means are averaged over the draws, and limits are transformed back", {
   logs <- update(fit, exp(z) ~ w, transform = "log")
   by_logs <- gp_posterior(logs, 12)
   expect_equal(by_logs$theta, few$theta, tolerance = 1e-6)
@@ -140,7 +140,7 @@ test_that("draws for a transformed response work with means over blocks, and wit
   expect_equal(ours$fit, rowMeans(means), tolerance = 1e-9)
   expect_equal(ours$se.fit, sqrt(rowMeans(column("se.fit")^2) + rowMeans((means - ours$fit)^2)), tolerance = 1e-9)
   expect_true(all(ours$lwr < ours$fit & ours$fit < ours$upr & ours$above2 >= 0 & ours$above2 <= 1))
-  # given the data, the means have no correction for the estimated trend
+  # conditional means given the data are not corrected for the estimated trend
   centres <- vapply(each, \(x) exp(x$link$fit + x$sd^2 / 2), numeric(2))
   joint <- Reduce(`+`, lapply(each, `[[`, "joint")) / 12 + tcrossprod(centres - rowMeans(centres)) / 12
   expect_equal(predict(by_logs, new, cov = TRUE)$cov, joint, tolerance = 1e-8)

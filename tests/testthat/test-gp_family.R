@@ -166,7 +166,7 @@ test_that("predictions are integrals over the linear predictor", {
         uniroot(\(eta) mu(eta) - limit, crossing, tol = 1e-12)$root
       expect_equal(levels[[column]][k], 1 - pnorm(crossing, link$fit[k], link$se.fit[k]), tolerance = 1e-7)
       beyond <- \(eta) 1 - family$density$cdf(limit, eta, 1, phi, family$link)
-      # the tolerance is the quadrature error of 40 nodes if observations vary less than the field
+      # the tolerance is the error of a quadrature with 40 nodes for observations that vary less than the field
       expect_equal(new[[column]][k], over(beyond, k, sd), tolerance = 2e-5)
     }
   }

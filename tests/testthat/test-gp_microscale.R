@@ -39,7 +39,7 @@ test_that("means over blocks contain neither the nugget nor the microscale varia
                tolerance = 1e-8)
 })
 
-test_that("without a nugget, microscale variation has the estimate that a nugget has", {
+test_that("in a model without a nugget, microscale variation has the estimate that a nugget would have", {
   noise <- gp(z ~ w, seen, ~ a + b, matern(3/2) + nugget())
   field <- gp(z ~ w, seen, ~ a + b, matern(3/2) + microscale())
   expect_equal(as.numeric(logLik(field)), as.numeric(logLik(noise)), tolerance = 1e-6)

@@ -8,8 +8,8 @@ d <- withr::with_seed(5, {
 })
 fit <- gp(y ~ 1, d, ~ x, matern(5/2), dispersion = ~ s(x, k = 6))
 
-# The logarithm of the marginal likelihood of the random coefficients given the other parameters, by plain R with the
-# basis of mgcv.
+# The logarithm of the marginal likelihood, integrated over the random coefficients, at given values of the other
+# parameters, by plain R with the basis of mgcv.
 marginal <- local({
   made <- mgcv::smoothCon(mgcv::s(x, k = 6), d, absorb.cons = TRUE, modCon = 2)[[1]]
   penalty <- eigen(made$S[[1]], symmetric = TRUE)

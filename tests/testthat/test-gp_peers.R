@@ -189,7 +189,7 @@ test_that("a formula of coordinates is evaluated with the variables of sf and sp
     expect_error(predict(at[[1]], lacking), "lacks `[ab]`", class = "kernops_input_error")
   }
   by_matrix <- gp(z ~ w, points, as.matrix(d[c("a", "b")]), covariance, estimate = "none")
-  expect_equal(predict(by_matrix, points)$fit, unname(fitted(plain))) # the points have columns with these names
+  expect_equal(predict(by_matrix, points)$fit, unname(fitted(plain))) # `points` has columns a and b, too
   expect_error(predict(by_matrix, points["w"]), "lacks|coords", class = "kernops_input_error")
   expect_equal(predict(by_matrix, points, coords = as.matrix(d[c("a", "b")]))$fit, unname(fitted(plain)))
 })

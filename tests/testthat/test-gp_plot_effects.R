@@ -52,8 +52,8 @@ test_that("each level of a factor has a curve of its smooth", {
   expect_identical(plot(random, "effects"), random)
 })
 
-# The mean and standard error of effects, where `prior` is their covariance, `cross` their covariance with the
-# observations, and K the covariance of the observations.
+# The mean and standard error of effects given the observations y. `prior` is the covariance of the effects, `cross` the
+# covariance of effects and observations, and K the covariance of the observations.
 dense_effects <- function(prior, cross, K, y) {
   X <- matrix(1, length(y))
   P <- solve(K) - solve(K, X) %*% solve(crossprod(X, solve(K, X)), crossprod(X, solve(K)))

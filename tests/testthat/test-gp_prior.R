@@ -76,7 +76,7 @@ test_that("priors by full names take precedence, ranges of one coordinate have d
   expect_length(given, 1)
 })
 
-test_that("other methods and verbs find the same mode", {
+test_that("fits by other methods have the same mode, and cross-validation and AIC() accept priors", {
   ours <- coef(fit, "covariance")
   near <- update(fit, method = "vecchia", neighbours = 39)
   expect_equal(coef(near, "covariance"), ours, tolerance = 1e-3)

@@ -28,8 +28,8 @@ ward_effects <- local({
 wards_covariance <- function() {
   Reduce(`+`, lapply(ward_effects, \(e) e$B %*% e$S %*% t(e$B)), covariance_of(wards[c("a", "b")], 0.5, 0.4, tau = 0))
 }
-# The mean of each effect given the data, with standard errors, from the inverse Q of the covariance matrix of the
-# observations and from their residuals.
+# The mean of each effect given the data, with standard errors, computed from the inverse Q of the covariance matrix of
+# the observations, and from the residuals.
 expected_effects <- function(K, X, y) {
   inverse <- solve(K)
   P <- inverse - inverse %*% X %*% solve(t(X) %*% inverse %*% X, t(X) %*% inverse)

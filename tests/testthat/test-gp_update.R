@@ -39,7 +39,7 @@ test_that("with unchanged parameters, rows that are appended to the factor give 
   expect_identical(longer$theta, fit$theta)
 })
 
-test_that("with unchanged parameters, update() agrees with estimate = \"none\", whatever the fit", {
+test_that("with unchanged parameters, update() agrees with gp(estimate = \"none\") for each kind of fit", {
   same <- function(formula, covariance = matern(5/2, 1, 0.5) + nugget(0.1), ...) {
     fit <- gp(formula, first, ~ a + b, covariance, estimate = "none", ...)
     longer <- update(fit, newdata = more, refit = FALSE)

@@ -114,7 +114,7 @@ test_that("each call can read the results of the previous call", {
   }
 })
 
-test_that("the backend \"auto\" is the one that holds the data", {
+test_that("backend = \"auto\" selects the backend that holds the data", {
   skip_without_gpu()
   withr::local_seed(4)
   x <- uniform(20, 2)

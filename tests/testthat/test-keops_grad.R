@@ -103,7 +103,7 @@ test_that("gradients can be nested: each order agrees with finite differences of
 test_that("many nested gradients of a log of sums share common subexpressions", {
   op <- keops_kernel("LogSumExp_Reduction(-SqDist(x,y)*Sin(x|y)/(1+(x|x)),1)", c("x = Vi(2)", "y = Vj(2)"))
   took <- system.time(for (order in 1:8) op <- keops_grad(op, "x"))[["elapsed"]]
-  if (!nzchar(Sys.getenv("ASAN_OPTIONS"))) expect_lt(took, 5) # sanitizers are several times slower
+  if (!nzchar(Sys.getenv("ASAN_OPTIONS"))) expect_lt(took, 5) # code with sanitizers is several times slower
   # the eighth derivative of log(exp(x a) + exp(x b)) is (b - a)^8 times that of log(1 + exp(z)) at z = x (b - a)
   op <- keops_kernel("LogSumExp_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
   for (order in 1:8) op <- keops_grad(op, "x")

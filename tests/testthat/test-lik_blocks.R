@@ -96,7 +96,7 @@ test_that("a fit by cells agrees with a fit in memory with the same ordering", {
   }
 })
 
-test_that("gradient and information agree with those in memory, and with finite differences", {
+test_that("gradient and information agree with those of a fit in memory, and the gradient with finite differences", {
   small_cells()
   d <- table_data(1200)
   fit <- fit_of_table(d)

@@ -117,7 +117,8 @@ test_that("the leave-one-out prediction of an observation that alone determines 
   columns <- c("fit", "se.fit", "zscore")
   quiet_cv <- \(...) suppressWarnings(gp_cv(...), classes = "kernops_unknown_fold")
   expect_equal(quiet_cv(fit, 1:20)[columns], left_out[columns], ignore_attr = TRUE)
-  # the other observations in the fold of the first one are predicted with the coefficients that can be estimated
+  # without the fold of the first observation, one coefficient cannot be estimated; the other observations of this fold
+  # are predicted with the remaining coefficients
   folds <- c(1, rep(1:4, length.out = 19))
   expect_equal(quiet_cv(fit, folds)[-1, columns], gp_cv(update(fit, data = d[-1, ]), folds[-1])[columns],
                ignore_attr = TRUE)

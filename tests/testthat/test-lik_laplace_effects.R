@@ -257,7 +257,7 @@ test_that("the likelihood on a GPU agrees with the CPU", {
 
 test_that("summaries and predictions share a factor of the posterior precision", {
   fit <- both_laplace(k ~ w, family = poisson())$vecchia
-  vcov(fit) # evaluates likelihoods, and stores its result
+  vcov(fit) # vcov() evaluates likelihoods, and stores the matrix
   calls <- 0
   factor <- kernops:::posterior_factor
   withr::defer(utils::assignInNamespace("posterior_factor", factor, "kernops"))

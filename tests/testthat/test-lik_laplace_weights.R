@@ -2,7 +2,7 @@
 # of the log density, and some weights are negative. If the posterior density has no maximum, expected weights replace
 # the second derivatives. The oracle of likelihoods, predictions and draws is plain R.
 
-withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
+withr::local_options(kernops.backend = "auto")  # the exact method runs on the CPU only
 cases <- Filter(\(case) !is.null(case$expected), oracle_densities())
 labels <- density_labels(cases)
 d <- family_data(60, seed = 5)

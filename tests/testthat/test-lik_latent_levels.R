@@ -18,8 +18,8 @@ counts_at <- function(covariance = field() + levels_of(), data = places, neighbo
   gp(y ~ z, data, ~ a + b, covariance, method = "vecchia", family = poisson(), neighbours = neighbours, ...)
 }
 
-# Makes gp() treat the precision of effects as too large for a factor. In `basis` directions, the log-determinant is
-# computed without a Monte Carlo error.
+# Makes gp() treat the precision of effects as too large for a factor. `basis` is the number of directions in which the
+# log-determinant is computed without a Monte Carlo error.
 local_iteration <- function(basis = Inf, frame = parent.frame()) {
   local_constant("most_products", 1, frame)
   local_constant("level_basis", basis, frame)
@@ -155,7 +155,7 @@ test_that("the control variate gets a new reference if this reduces the error, b
   kept <- list2env(list(error = 0.2, least = 0.05))
   expect_true(kernops:::reference_moved(kept))
   kept$least <- 0.19
-  expect_false(kernops:::reference_moved(kept)) # a new reference would not be better
+  expect_false(kernops:::reference_moved(kept)) # a new reference would hardly reduce the error
   kept <- kernops:::level_probes()
   expect_false(kernops:::reference_moved(kept))
   schur <- \(S) list(size = 30, product = \(x, ...) S %*% x,

@@ -81,7 +81,7 @@ test_that("with all points as neighbours, all results agree with the exact metho
   }
 })
 
-test_that("with all points as neighbours, likelihoods, information and predictions of more points are exact", {
+test_that("with all points as neighbours, likelihoods, information and predictions are exact for 400 points", {
   n <- 400
   many <- withr::with_seed(7, smooth_case(n))
   new <- many[1:15, ] + 0.013
@@ -142,7 +142,7 @@ test_that("a prediction far from observations is the trend, and a single observa
                predict(exact, case[2:5, ], se.fit = TRUE, interval = "prediction"), tolerance = 1e-10)
 })
 
-test_that("arguments that do not fit are classed errors, as for the other methods", {
+test_that("invalid arguments are classed errors, as for the other methods", {
   by <- \(...) gp(z ~ 1, case, ~ a + b, given(), "vecchia", ...)
   expect_snapshot(error = TRUE, {
     gp_control(neighbours = 0)

@@ -197,7 +197,7 @@ test_that("means of transformed responses are unbiased, as by the exact method",
                predict(of(method = "exact"), new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-7)
 })
 
-test_that("draws have the moments of predictions, or those of the prior", {
+test_that("draws given the data have the moments of predictions, and draws without data those of the prior", {
   new <- data.frame(a = c(0.1, 0.12, 0.77), b = c(0.3, 0.3, 0.9), w = 0)
   fit <- vif(m = 30)
   draws <- as.matrix(simulate(fit, 4000, 1, new))
@@ -250,7 +250,7 @@ test_that("invalid settings are classed errors", {
   })
 })
 
-test_that("the engine refuses arrays that do not fit", {
+test_that("the engine refuses arrays whose sizes do not agree", {
   near <- matrix(c(0L, 1L), 1)
   sets <- kernops:::sets_hold(matrix(0, 2, 1), c(0, 0), c(0, 0), matrix(0, 2, 0), near)
   kernel <- kernops:::kernel_compile("Sum_Reduction(Exp(-SqDist(x, y)) * theta, 1)",

@@ -47,7 +47,7 @@ test_that("the automatic fit agrees with a fit by the chosen method", {
   expect_equal(predict(auto, new), predict(asked, new), tolerance = 1e-5)
 })
 
-test_that("more neighbours are used if a larger number suffices, unless the user sets the number", {
+test_that("the number of neighbours is increased if a larger number suffices, unless the user sets the number", {
   data <- draws_of(400, 2, matern(5/2, 1, 0.3) + nugget(0.01))
   fit_with <- function(..., data = NULL) {
     gp(y ~ 0, data, ~ V1 + V2, matern(5/2, 1, 0.3) + nugget(0.01), estimate = "none", exact_limit = 100, ...)
@@ -140,7 +140,7 @@ test_that("for many observations, the change by doubling the neighbours agrees w
   expect_output(print(fit), "poor")
 })
 
-test_that("new points with many inputs have as many neighbours as still change predictions, at most 240", {
+test_that("for many inputs, new points get more neighbours until predictions hardly change, or up to 240 neighbours", {
   rough <- matern(3/2, 1, 1) + nugget(1e-3)
   data <- draws_of(400, 4, rough)
   for (method in c("vif", "vecchia")) {

@@ -1,5 +1,5 @@
-# Long vectors on every backend, with lengths around those at which another kernel is used, also far from the origin,
-# for few points and for enough points to use panels.
+# Long vectors on every backend. The engine uses different kernels for different lengths, so lengths are near the
+# limits. Points are near or far from the origin, and are few, or enough for panels (large blocks of pairs).
 
 # exact in float32: 14 bits before the binary point and 10 bits after it
 points <- \(n, D, offset) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10

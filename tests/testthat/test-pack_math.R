@@ -44,7 +44,8 @@ functions <- list(
   Sqrt = sqrt, Rsqrt = \(x) ifelse(x == 0, 0, 1 / sqrt(x))
 )
 
-# The formulas use full SIMD packs and the remaining lanes, in a pass along the rows and in a loop over a single column.
+# The first formula evaluates the function once per row, in a pass along the rows. The second formula evaluates it for
+# each pair, in a loop over a single column. Both loops have full SIMD packs and remaining lanes.
 formulas <- c("Max_Reduction(%s(x) * y, 1)", "Max_Reduction(%s(x * y), 1)")
 xy <- c("x = Vi(1)", "y = Vj(1)")
 

@@ -1,4 +1,4 @@
-# The grammar of formulas. R has the same infix notation, so that the oracle evaluates formulas in R.
+# The grammar of formulas. Formulas have the infix notation of R, so the oracle evaluates them in R.
 
 scalars <- list(a = 2.5, b = -1.25, c = 3, d = 0.5)
 dot_product <- list2env(list(`|` = `*`), parent = baseenv())
@@ -118,7 +118,7 @@ test_that("a formula that is too deep for the stack is refused, whatever the siz
                     sapply(strrep(right[7:12], n), one, left = ""),
                     Grad = paste0("Grad(", one("", strrep(" + x", n), "Sin(x * y)"), ", x, x)"),
                     misfit = one(strrep("Sin(", n), strrep(")", n), "Concat(x, y), Concat(x, Concat(x, x))"))
-      if (n < 960) formulas <- formulas[-6] # so many derivatives take seconds until they are refused
+      if (n < 960) formulas <- formulas[-6] # a formula with so many derivatives is refused only after seconds
       sapply(formulas, \(formula) {
         op <- tryCatch(kernops::keops_kernel(formula, c("x = Vi(1)", "y = Vj(1)")), kernops_formula_error = identity)
         class(op)[1]

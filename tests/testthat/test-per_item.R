@@ -1,5 +1,5 @@
-# Products of a parameter matrix A and differences x - y. The engine multiplies each row of x and of y by A once, after
-# it has subtracted a reference point, one of the rows.
+# Products of a parameter matrix A and differences x - y. The engine subtracts a reference point, one of the rows, from
+# all points of x and y, and then multiplies each point by A once.
 
 quadratic <- \(x, y, A) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) {
   d <- x[i, ] - y[j, ]

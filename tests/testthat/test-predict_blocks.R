@@ -87,7 +87,7 @@ test_that("predictions of new points in a table agree with those of a data frame
   expect_identical(setdiff(list.files(tempdir(), "^kernops-"), before), character())
 })
 
-test_that("predictions that a fit of a table does not have are errors", {
+test_that("kinds of predictions that fits of tables do not have are errors", {
   fit <- fit_of_table(table_data(200))
   expect_snapshot(error = TRUE, {
     predict(fit, new_places()[-1])

@@ -1,7 +1,7 @@
 # Joint distributions of new points for fits of tables. The oracle is universal kriging by dense matrices in plain R.
 
-# A list with the observations, a fit of their table with one or many cells, new points, and the kriging distribution of
-# the new points and of the nodes of blocks; each block has four nodes around its centre.
+# A list: the observations; a fit of the table of these observations, divided into one or many cells; new points; and
+# the kriging distribution of the new points and of the nodes of blocks. Each block has four nodes around its centre.
 joint_case <- function(cells, frame = parent.frame()) {
   if (cells > 1) {
     small_cells(400, 60, frame)

@@ -103,7 +103,7 @@ test_that("the factor and the inverse of a sparse posterior precision are exact 
   solution <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
   expect_equal(solution, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
   expect_true(all(attr(solution, "steps") <= 2))
-  # for another diagonal D, conjugate gradients use the factor as preconditioner
+  # for another diagonal, conjugate gradients use the factor of the precision with D as the preconditioner
   expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
                tolerance = 1e-10, ignore_attr = TRUE)
   f <- rnorm(n)
@@ -125,7 +125,7 @@ test_that("points that are equal to 15 digits are one location", {
   expect_identical(outer(found, found, "=="), outer(key, key, "=="))
   alone <- list(covariance = matern(3/2, dims = 2))
   expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
-  # products of these numbers exceed the range of integers
+  # with so many values of each coordinate, products of their numbers exceed the range of integers
   many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
   expect_identical(kernops:::place_keys(list(covariance = field_covariance), as.matrix(many[2:1])), seq_len(62500))
 })

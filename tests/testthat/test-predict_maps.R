@@ -95,7 +95,7 @@ test_that("each tile has a file, and a VRT file joins the tiles to a map", {
   expect_error(predict(fit, tiles, filename = file.path(folder, "all.tif")), "[.]vrt", class = "kernops_input_error")
 })
 
-test_that("columns are named by `what`, which implies their arguments", {
+test_that("`what` selects columns by name, and implies the arguments that request these columns", {
   map <- small_map()
   fit <- map_fit()
   ours <- predict(fit, map, what = c("above1", "se.fit", "q0.050", "lwr"), window = 24)

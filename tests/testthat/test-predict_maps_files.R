@@ -56,7 +56,7 @@ test_that("a prediction that a full disk interrupts resumes at the row where it 
     expect_error(again(fit, map, resume = TRUE), "another map", class = "kernops_file_error")
     expect_error(again(fit, terra::rast(source), level = 0.9, resume = TRUE), "another request",
                  class = "kernops_file_error")
-    # finished rows are kept: these numbers replace predictions, and would be overwritten otherwise
+    # writes another number into a finished row: the resumed prediction must not compute this row again
     values <- readBin(paste0(file, ".part"), 0, 24 * record$rows)
     writeBin(replace(values, 1, 99), paste0(file, ".part"))
     resumed <- cell_values(again(fit, terra::rast(source), resume = TRUE, window = 30))

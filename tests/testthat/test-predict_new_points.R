@@ -96,7 +96,7 @@ test_that("few observations are all neighbours by default, and predictions do no
   expect_equal(predict(fit, new[4:6, ]), predict(fit, new)[4:6], tolerance = 1e-12)
 })
 
-test_that("missing variances, other threads and mistakes are treated as in local predictions", {
+test_that("threads, missing coordinates, empty data and mistakes are treated as in local predictions", {
   fit <- gp(z ~ 1, case, ~ a + b, of + nugget(0.05), "vecchia", "none", control = gp_control(neighbours = 10))
   run <- \(threads) {
     local_kernops(threads = threads)

@@ -77,7 +77,7 @@ test_that("parts of predictions agree with a fit in memory, and add up to the pr
   expect_error(predict(fit, new, terms = "trend", block = 0.1), "cannot be combined", class = "kernops_input_error")
 })
 
-test_that("parts of a map agree with predictions of its cells, and the file of other parts is not resumed", {
+test_that("parts of a map agree with parts of predictions at the cells, and cannot be combined with zones", {
   skip_if_not_installed("terra")
   small_cells()
   fit <- fit_of_table(table_data(1200), z ~ 1)

@@ -98,7 +98,7 @@ test_that("probabilities, quantiles and draws agree with the transformed normal 
   expect_equal(log(draws), simulate(plain, 3, seed = 1, newdata = new))
 })
 
-test_that("results on the scale of the model stay on that scale", {
+test_that("fitted values, residuals, cross-validation and type = \"link\" are on the transformed scale", {
   expect_equal(fitted(logged), fitted(plain))
   expect_equal(residuals(logged), residuals(plain))
   expect_equal(predict(logged, new, type = "link"), predict(plain, new))

@@ -106,7 +106,7 @@ test_that("polygons that are zones may overlap", {
 test_that("fewer nodes change standard errors slightly and nothing else, and results do not depend on the windows", {
   map <- terra::rast(nrows = 40, ncols = 60, xmin = 0, xmax = 1200, ymin = 0, ymax = 900, crs = "")
   zones <- terra::rast(map, vals = 1 + (terra::xFromCell(map, 1:2400) > 300))
-  # nodes are sampled from rectangles of cells, whose sides are longer than the first range and shorter than the second
+  # nodes are sampled from rectangles of cells; a rectangle is longer than the first range and shorter than the second
   for (range in c(30, 300)) {
     fit <- gp(z ~ 1, map_case(), ~ x + y, matern(3/2, 1, range) + nugget(0.04), "vecchia", "none", control = eight_near)
     all <- predict(fit, map, zones = zones, above = 1)$zones

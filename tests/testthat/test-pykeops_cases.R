@@ -83,7 +83,7 @@ test_that("KernelSolve() and its gradient are right", {
   expect_close(solution, solve(exp(-dense_sqdist(X, X)) + 0.1 * diag(n), X^2), tolerance = 1e-5)
 })
 
-test_that("the kernels of the library are right, given by their logarithms", {
+test_that("sums of four kernels, computed from the logarithms of the kernels, are right", {
   r2 <- py$Pm(1 / sigma^2) * (py$Vi(X) |> py$sqdist(py$Vj(Y)))
   kernels <- list(
     gaussian = list(-r2, exp(-D2 / sigma^2)),
@@ -97,7 +97,8 @@ test_that("the kernels of the library are right, given by their logarithms", {
   }
 })
 
-# Products of chains of methods with B, and the gradients in x of half the sums of squares of these products.
+# Each chain of methods makes a symbolic matrix. The test compares the product of this matrix and B, and the gradient in
+# x of half the sum of squares of the product.
 test_that("values and gradients of symbolic matrices are right", {
   x_i <- py$Vi(X)
   y_j <- py$Vj(Y)
@@ -153,7 +154,7 @@ test_that("products, their transposes and derivatives in the right-hand side are
   v <- op(list(X, Y, B))
   by_b <- keops_grad(op, "b")(list(X, Y, B, 2 * v)) # the gradient of sum(v^2)
   expect_close(by_b, 2 * t(exp(-D2)) %*% exp(-D2) %*% B)
-  again <- op(list(X, Y, 2 * by_b)) # by_b is linear in b, so that the gradient of sum(by_b^2) is such a product
+  again <- op(list(X, Y, 2 * by_b)) # by_b is linear in b
   expect_close(keops_grad(op, "b")(list(X, Y, B, 2 * again)), 4 * crossprod(exp(-D2)) %*% by_b)
 })
 
@@ -185,7 +186,7 @@ test_that("products of tensors with a permutation, and their gradients, are righ
   lazy <- x_i |> py$keops_tensordot(y_j, dims_x, dims_y, c(4, 0, 2), c(1, 4, 2), permute)
   expect_close(lazy |> py$sum_reduction(dim = 1), over_pairs(x, y, dot))
   e <- uniform(3, 108)
-  of_e <- \(x, y) sum(over_pairs(x, y, dot) * e) # linear in x and in y, so that sum(x * gradient) is the value
+  of_e <- \(x, y) sum(over_pairs(x, y, dot) * e) # linear in x, so it equals sum(x * gradient in x)
   expect_equal(sum(x * sum(grad(lazy, Vi(e), x_i), "j")), of_e(x, y))
   other <- uniform(2, ncol(y))
   expect_equal(sum(other * sum(grad(lazy, Vi(e), y_j), "i")), of_e(x, other))

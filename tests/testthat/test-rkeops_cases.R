@@ -162,7 +162,7 @@ test_that("weighted reductions of pairs are right", {
   V_ij <- Vi(X) - Vj(Y)
   S_ij <- sum(V_ij^2)
   expect_close(logsumexp_reduction(S_ij, "i"), cbind(log(colSums(exp(D2)))))
-  expect_close(sumsoftmaxweight(S_ij, "i", Vj(B)), B) # a weight that depends on j is the same for all terms
+  expect_close(sumsoftmaxweight(S_ij, "i", Vj(B)), B) # the weight is constant in a sum over i
   expect_close(sumsoftmaxweight(S_ij, "j", Vj(B)), exp(D2) %*% B / rowSums(exp(D2)))
   shares <- each(\(a, b) exp(sum((a - b)^2)) * (a - b))
   expect_close(sumsoftmaxweight_reduction(S_ij, "j", V_ij), shares / rowSums(exp(D2)))

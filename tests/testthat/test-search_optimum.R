@@ -80,7 +80,7 @@ test_that("a variance near zero is increased if the slope indicates an improveme
 })
 
 test_that("a small variance that the data determine is kept", {
-  # along a ridge, the optimum of the second variance is a thousandth of the first one
+  # along a ridge, the likelihood is highest where the second variance is a thousandth of the first variance
   value <- \(s) 1000 * (s[[2]] - s[[1]] + log(1000))^2 + 0.1 * (s[[1]] - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
   steps <- 0

@@ -131,7 +131,7 @@ test_that("the change by doubling the neighbours is estimated from a sample of t
   }
 })
 
-test_that("each prediction site of several variables has one variable, at a location without observations", {
+test_that("for several variables, each prediction site has one variable and lies between the observations", {
   withr::local_seed(7)
   sample <- data.frame(a = runif(60), b = runif(60))
   sample$y <- sin(4 * sample$a) + rnorm(60, sd = 0.1)
@@ -144,7 +144,7 @@ test_that("each prediction site of several variables has one variable, at a loca
   expect_true(all(sites[, 4:5] == 0)) # these columns are 0 for sites that are not observations
   gaps <- sqrt(outer(sites[, 1], fit$data$u[, 1], "-")^2 + outer(sites[, 2], fit$data$u[, 2], "-")^2)
   expect_gt(min(gaps), 0)
-  # certify() compares each variable with its own trend
+  # certify() compares predictions of each variable with the trend of this variable
   certified <- kernops:::certified_sites(fit, 20)
   expect_setequal(certified$variable, 1:2)
   expect_identical(certified$x[, 1] == 1, certified$variable == 1)

@@ -1,4 +1,5 @@
-# Values of class integer64, against arithmetic with their halves, and against package 'bit64' if it is installed.
+# Values of class integer64, against arithmetic with the lower and the upper 32 bits, and against package 'bit64' if it
+# is installed.
 
 set.seed(5)
 low <- floor(runif(60, 0, 2^32))

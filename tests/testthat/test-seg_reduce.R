@@ -34,7 +34,7 @@ test_that("the worked examples are reproduced", {
   expect_identical(seg_reduce(large, offsets = c(0, 50000), op = "max"), c(3, 4))
 })
 
-test_that("the worked figures of partial sums and of a scan agree with sums of separate segments", {
+test_that("the worked examples of partial sums and of a scan agree with sums of single segments", {
   figure <- seg_examples$figure
   n <- length(figure$values)
   cuts <- sort(unique(c(figure$offsets, seq(0, n, figure$walk))))

@@ -236,7 +236,7 @@ test_that("the GPU scans groups in any order, values of the host, and missing va
   gaps <- replace(x, sample(2 * n, 500), NA)
   latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
   ops <- list("sum", "argmin", "range", "count", "logsumexp", "argmax", latest)
-  for (k in seq_along(ops)) { # each operation is tested with two of the directions
+  for (k in seq_along(ops)) { # two of the four combinations of `directions` for each operation
     for (d in c(k, k + 1) %% 4 + 1) {
       by <- list(list(g = g), list(lengths = c(5000, 0, n - 5000)), list(offsets = c(3, 4, 4096, 9000)))[[d %% 3 + 1]]
       how <- c(by, list(op = ops[[k]], na.rm = d %% 2 == 1), as.list(directions[d, ]))

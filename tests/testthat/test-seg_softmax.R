@@ -3,7 +3,7 @@ test_that("values in no group have a missing softmax", {
   for (n in c(3, 40, 3000)) {
     x <- rnorm(n)
     g <- sample(c(NA, 1:3), n, TRUE)
-    other <- rep(1e300, n) # fills memory that is reused with these numbers
+    other <- rep(1e300, n) # the next call reuses memory with these numbers
     rm(other)
     expected <- rep(NA_real_, n)
     for (rows in split(seq_len(n), g)) expected[rows] <- exp(x[rows]) / sum(exp(x[rows]))

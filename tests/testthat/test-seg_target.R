@@ -18,7 +18,7 @@ calls <- list(
   roll = \(x, ...) seg_roll(x, 3, plan = plan, ...), spmv = \(x, ...) spmv(A, x, ...)
 )
 
-test_that("results that are written to an existing gpu_matrix agree with a new one, and reuse its memory", {
+test_that("results in an existing gpu_matrix agree with results in a new gpu_matrix, and reuse the memory", {
   skip_without_gpu()
   withr::local_seed(1)
   values <- matrix(rnorm(2 * count), count)

@@ -103,7 +103,8 @@ test_that("smooth fields on fine grids, with singular covariances, have nearly e
   of <- \(x, y) 1.3 * exp(-(outer(x[, 1], y[, 1], "-")^2 + outer(x[, 2], y[, 2], "-")^2) / (2 * 0.4^2))
   grid <- as.matrix(expand.grid(seq(0, 1, length.out = 20), seq(0, 1, length.out = 20)))
   exact <- kriging(new = grid, var = noise + 0.1, k = of)
-  # each entry: the number of neighbours, and bounds for the errors of means, in standard errors, and of standard errors
+  # each entry: the number of neighbours, the largest error of a mean in standard errors, and the largest relative error
+  # of a standard error
   limits <- list(c(60L, 0.6, 0.1), c(120L, 0.2, 0.05), c(500L, 1e-6, 1e-6))
   for (limit in limits) {
     sets <- sets_of(limit[[1]], new = grid, var = noise + 0.1, k = k)

@@ -69,7 +69,7 @@ test_that("the solutions for probes give the gradient of the log-determinant", {
   })
 })
 
-test_that("probes may share a solve with other columns", {
+test_that("probes and other right-hand sides may be solved together", {
   withr::local_seed(5)
   case <- problem(80)
   system <- system_of(case, 0.1, backend = "cpu")

@@ -1,6 +1,7 @@
 # Chunks of a table in files: reading by workers, and conversion to records in other processes.
 
-# A table in chunks of 250 rows, whose last number is followed by NULL for all numbers.
+# Returns a function that reads the table d: for each chunk number, it returns the 250 rows of the chunk, and NULL after
+# the last chunk.
 table_in_chunks <- function(d) {
   force(d)
   function(number) {
@@ -84,7 +85,7 @@ test_that("an error in a row names the row of the table, whichever file has it",
   expect_match(conditionMessage(error), "555 and 650")
 })
 
-test_that("the heads near a cell are those whose distance from its box is at most its extent, and the first heads", {
+test_that("a cell uses the first heads, and the heads at most as far from the box of the cell as the box is long", {
   small_cells()
   fit <- fit_of_table(table_data(3000))
   blocks <- fit$blocks
@@ -100,7 +101,7 @@ test_that("the heads near a cell are those whose distance from its box is at mos
   expect_true(any(!chosen))
 })
 
-test_that("typical records that are kept agree with those that are read", {
+test_that("typical records that the fit keeps in memory agree with records that are read from the files", {
   small_cells()
   replaced_locally(typical_heads = 500)
   fit <- fit_of_table(table_data(8000))

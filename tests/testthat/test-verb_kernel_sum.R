@@ -16,7 +16,7 @@ clouds <- list(
 )
 kernels <- list(
   list("Exp(-SqDist(x, y) / 0.02)", \(r) exp(-r^2 / 0.02)),
-  list("Exp(-SqDist(x, y) / 4)", \(r) exp(-r^2 / 4)),                   # not negligible at the largest distances
+  list("Exp(-SqDist(x, y) / 4)", \(r) exp(-r^2 / 4)),                   # large even at the largest distances
   list("Inv(1 + SqDist(x, y) * 30)", \(r) 1 / (1 + 30 * r^2)),
   list("Exp(-Norm2(x - y) / 0.1)", \(r) exp(-r / 0.1)),                 # not smooth at 0
   list("(1 + Norm2(x - y) * 5) * Exp(-Norm2(x - y) * 5)", \(r) (1 + 5 * r) * exp(-5 * r))

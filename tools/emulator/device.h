@@ -47,7 +47,7 @@ inline int __syncthreads_count(int yes) { return emulator_count(yes != 0); }
 inline int __syncthreads_or(int yes) { return emulator_count(yes != 0) > 0; }
 inline int __syncthreads_and(int yes) { return emulator_count(yes == 0) == 0; }
 
-// The value of thread `from` of the warp.
+// Returns the argument `mine` of thread `from` of the warp.
 template <class T> T exchanged(T mine, unsigned from) {
   static_assert(sizeof(T) <= 16, "a thread shows 16 bytes");
   std::memcpy(emulator_of_lane(threadIdx.x % 32), &mine, sizeof(T));

@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // a job is at least as large as the largest argument of a kernel
+};  // a copy of the argument of a kernel, which is never larger
 using Kernel = void (*)(Job);
 
 namespace {
