@@ -28,8 +28,8 @@ inline bool within_memory(double bytes) {
 }
 
 // Returns the R object of `bytes` bytes that `body` creates by calls of R. `body` must not own anything, because R may
-// jump out of it. Catching R's error takes 14 microseconds. Small objects are therefore allocated without catching the
-// error: if R has no memory for a few bytes, it can hardly continue anyway.
+// jump out of it. Catching R's error takes 14 microseconds. For small objects, the function therefore does not catch
+// the error: without memory for a few bytes, R can hardly continue anyway.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);

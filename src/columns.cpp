@@ -172,7 +172,8 @@ Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads) {
   });
 }
 
-// (x - shift) / divisor * factor for the columns `chosen`, by their numbers from 1. Each column has its own constants.
+// For the columns of x with the numbers `chosen`, from 1: (x - shift) / divisor * factor. Each column has its own
+// shift, divisor and factor.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift,
                                   Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads) {

@@ -70,7 +70,7 @@ Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.colum
     use_device(device);
   }
   copy_across(memory.pointer(), device, other.memory.pointer(), other.device, bytes());
-  if (device != other.device) synchronize();  // `other` may be freed before the copy would have ended
+  if (device != other.device) synchronize();  // the copy must end before `other` is freed
 }
 
 void Matrix::copy_from(const double* numbers) {

@@ -114,7 +114,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
-// Counts the values of each group, unless they are known, and returns the description of the segments.
+// Counts the values of each group, unless the counts are known, and returns the description of the segments.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {

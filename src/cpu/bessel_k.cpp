@@ -13,7 +13,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>::quiet_NaN();
 
-// The order v if the function is written as x^v K_v(x).
+// Returns the order v of a function K_v(x) or x^v K_v(x).
 double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
 
 // A Taylor series in t around x = c (1 + t). The function is g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F =
@@ -56,7 +56,7 @@ class Series {
   }
 
  private:
-  double value(int k, int less = 0) const {  // the value at the order minus `less`
+  double value(int k, int less = 0) const {  // at c, with the order v - less
     if (table_.shift >= 0) return special::matern_k(table_.order, c_, k, table_.shift + less);
     return special::bessel_k(table_.order - less, c_, k, table_.scaled);
   }

@@ -29,8 +29,8 @@ class Covariance {
     settings_.backend = &cpu_backend();
   }
 
-  // Computes the values of the m x n pairs from point i and point j on. Successive entries of a pair are `entry`
-  // numbers apart. If only some pairs are needed, `pairs` has the rows of each column.
+  // Computes the values of the pairs of m points x, from point i on, and n points y, from point j on. Successive
+  // entries of a pair are `entry` numbers apart. If only some pairs are needed, `pairs` has the rows of each column.
   void operator()(Count i, Count j, Count m, Count n, double* out, Count column, Count entry,
                   const Blocks* pairs = nullptr) const {
     execute(kernel_, {{theta_, from(x_, i), from(y_, j)}, {}, m, n, {nullptr, pairs}}, settings_, {out, entry, column});

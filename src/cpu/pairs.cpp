@@ -38,7 +38,7 @@ class Schedule {
     return sum;
   }
 
-  // The units of one thread. Only the first thread may call functions of the caller, such as keep_going().
+  // Passes units of work to one thread. Only the first thread may call functions of the caller, such as keep_going().
   struct View : Units {
     Schedule* schedule;
     bool first;

@@ -13,7 +13,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Reads the numbers that a request provides for one segment (`given`). `row` is the row of the result of the segment.
+// Reads `given`, the numbers that a request provides for each segment, for the segment whose result is in row `row`.
+// Returns number k, or 0 if the request does not provide it.
 struct Given {
   const SegmentRequest& request;
   Count column, row;
@@ -158,8 +159,9 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // Applies a step to one number. If the mean a is infinite, a - a makes the variance NaN; the sum of squares alone may
-  // be a number, because it may skip NaN.
+  // Applies `step` to one number of the result; a and b are the numbers of two other arrays at the same position. If
+  // the mean a is infinite, a - a makes the variance NaN; the sum of squares alone may be a number, because it may skip
+  // NaN.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;
@@ -173,7 +175,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Returns whether the terms are simply value times weight: no weight is 0 or missing.
+  // Returns whether no weight is 0 or missing. Each term is then the product of a value and its weight.
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);

@@ -59,7 +59,8 @@ Axes inline_axes(const Expr& e) {
   return category == 0 ? axis_i : category == 1 ? axis_j : none;
 }
 
-// Adds the variables that the formula itself declares to `variables`, except variables that are in it already.
+// Adds the variables that the formula itself declares to `variables`, except variables that `variables` already
+// contains.
 void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (!is_inline_variable(e)) return;

@@ -19,8 +19,9 @@ using Shape = std::pair<int, int>;  // rows and columns
 using Tree = int;                   // index of a node in a Graph; arguments of a node have lower indices
 
 struct Node {
-  // Nodes of three kinds are computed from a whole variable. A `centre` is a point that is subtracted from all points
-  // of the variable. `eigenvalues` and `eigenvectors` (stored by rows) belong to a parameter that is a matrix.
+  // Nodes of the kinds centre, eigenvalues and eigenvectors are computed from a whole variable. A `centre` is a point
+  // that is subtracted from all points of the variable. `eigenvalues` and `eigenvectors` (stored by rows) belong to a
+  // parameter that is a matrix.
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
   int id;  // depends on the kind: number of a variable, of a reduction or of a row of op_table(), or an axis
   std::array<Tree, 3> args;

@@ -12,7 +12,7 @@ struct Grant {
   size_t stack;
   std::function<bool()> go_on;
 };
-thread_local std::vector<Grant> grants;  // only the limits of the last element apply
+thread_local std::vector<Grant> grants;  // one element per Granted object; the last one applies
 
 // The distance between two addresses; the order does not matter, because stacks may grow in either direction.
 size_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }

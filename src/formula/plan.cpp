@@ -183,8 +183,8 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// A product is replaced by its other factor. Therefore a factor is removed only if no step after the product overwrites
-// the slot of the other factor.
+// If a factor is removed, the remaining factor replaces the product. Therefore a factor is removed only if no step
+// after the product overwrites the slot of the remaining factor.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;

@@ -96,8 +96,9 @@ class Compiler {
                               : inner.axes() == axis_j ? " for each j"
                                                        : ""),
                          e.args[2].position);
-    // the result of an inner `Grad` has the shape of the variable of this `Grad`, and so has g, the incoming gradient:
-    // if the formula reads the variable as a matrix, g is read as a matrix of the same shape
+    // If the first argument is itself a `Grad`, its result has the shape of the variable of this inner `Grad`, and the
+    // incoming gradient g has the same shape. If the formula reads this variable as a matrix, g is read as a matrix,
+    // too.
     if (e.args[0].text == "Grad")
       for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });

@@ -46,9 +46,9 @@ class Regrouper {
   }
 
  private:
-  // Multiplies a scalar by log2(e). This constant is then multiplied with the constant factors of the scalar. Each term
-  // of a sum is multiplied if this needs no more multiplications of a pair than the product with the sum. The exponent
-  // c |x - y|^2 + b then remains a product plus a number of the row or column.
+  // Multiplies a scalar by log2(e). log2(e) is then merged with the constant factors of the scalar. If the scalar is a
+  // sum, log2(e) multiplies each term, provided that a pair then takes no more multiplications than for the product of
+  // log2(e) and the sum. The exponent c |x - y|^2 + b then remains a product plus a number of the row or column.
   Tree times_log2_e(Tree a, int sums = most_sums) {
     if (is_sum(a) && uses_[a] == 1 && sums > 0) {
       const Node node = graph_[a];
@@ -72,8 +72,8 @@ class Regrouper {
   }
 
   // True for products of scalars. A quotient counts as a product with the inverse of its divisor if the divisor is
-  // constant along an axis, and a negation as a product with -1. Both are excluded if a discontinuous function depends
-  // on the node, as in Floor(x / y), because rounding makes 49 * (1 / 49) less than 1.
+  // constant along an axis, and a negation as a product with -1. A quotient does not count if a discontinuous function
+  // depends on it, as in Floor(x / y), because rounding makes 49 * (1 / 49) less than 1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
     if (node.kind != Node::operation || node.size != 1) return false;

@@ -27,7 +27,8 @@ struct Border {
     const Count k = width - 1 - Count(row);
     for (Count j = k + 1; j < width; ++j) each(root(j, k), this->row(j));
   }
-  // The covariance of the border's coefficients, C'^-1 C^-1, a block of the inverse. solve_root() replaces x by C^-1 x.
+  // The covariance of the coefficients of the border: C'^-1 C^-1, a block of the inverse of the whole matrix.
+  // solve_root() replaces x by C^-1 x.
   Matrix covariance() const {
     const Matrix half = root.triangularView<Eigen::Lower>().solve(Matrix::Identity(width, width));
     return half.transpose() * half;

@@ -12,8 +12,8 @@ struct Rectangle {
   double low[2], high[2];
 };
 
-// The pairs of a query and a point of the tree. `queries` has `count` points, one after another. If it is null, the
-// points of the tree are the queries, and no point is paired with itself.
+// A request of sums over the pairs of a query and a point of the tree. `queries` has `count` points, one after another.
+// If it is null, the points of the tree are the queries, and no point is paired with itself.
 struct PatternRequest {
   const KdTree& tree;
   const double* queries;
@@ -24,8 +24,9 @@ struct PatternRequest {
   double bandwidth;  // half the width of Epanechnikov's kernel; 0 for cumulative sums
 };
 
-// Computes a sum for each r[k]. Without a bandwidth, this is the sum of the weights of the pairs with a distance of at
-// most r[k]; with a bandwidth, it is the sum of the weights times the kernel at (r[k] - distance).
+// Computes a sum over pairs for each r[k]. Without a bandwidth, the weights of the pairs with a distance of at most
+// r[k] are added. With a bandwidth, the weight of each pair is multiplied by the kernel at r[k] - distance, and the
+// products are added.
 std::vector<double> pattern_sums(const PatternRequest& request, const Settings& settings);
 
 }  // namespace kernops::neighbours

@@ -68,8 +68,9 @@ struct Posterior::Pattern {
   bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
 };
 
-// Computes the rows of points. The row of a point contains the earlier points of all sets that contain the point,
-// including the wide sets of the constructor, and the effects that are observed with points of these sets.
+// Computes the rows of the pattern that belong to points. The row of a point contains the earlier points of all sets
+// that contain the point, including the wide sets of the constructor, and the effects that are observed with points of
+// these sets.
 std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
   Numbers wide_start(size_t(n_) + 1);
   std::vector<int> wide_entry(size_t(wide.count * wide.m));
@@ -149,10 +150,10 @@ bool Posterior::are_scattered() const {
   return 50 * common < pairs;
 }
 
-// Chooses the pattern whose head takes fewer operations: the head with the effects alone, or the head that also has as
-// many points. If the first points are farther apart than the observations of an effect, they are near many effects.
-// Eliminating these points before the effects would create entries for all pairs of effects. If effects are clustered
-// in space, about as many points as effects are affected.
+// Chooses the pattern whose head takes fewer operations: the head with the effects alone, or the head that also has an
+// equal number of points. If the first points are farther apart than the observations of an effect, they are near many
+// effects. Eliminating these points before the effects would create entries for all pairs of effects. If effects are
+// clustered in space, this concerns about as many points as there are effects.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();

@@ -20,7 +20,7 @@ class Window {
   explicit Window(Count width) : width_(width) { std::fill(numbers_, numbers_ + width + 1, Lanes{infinite, infinite}); }
 
   void replace(const Lanes& gone, const Lanes& x) {
-    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // before: number k - 1 after the removal of `gone`
+    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // before: number k - 1 without `gone`
     for (Count k = 0; k < width_; ++k) {
       const Lanes next = numbers_[k + 1], here = own < gone ? own : next, above = before > x ? before : x;
       numbers_[k] = above < here ? above : here;

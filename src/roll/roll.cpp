@@ -14,7 +14,8 @@ struct Unit {
   Count first, last, begin, end;
 };
 
-// The units of all segments. Long segments are cut at positions that depend only on their lengths and on the windows.
+// Divides the segments into units of work. Long segments are cut at positions that depend only on their lengths and on
+// the windows.
 std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   const Count part = std::max<Count>(32768, 4 * longest_window(segments, windows));
   std::vector<Unit> units;

@@ -22,8 +22,8 @@ struct RollRequest {
   Count outputs() const { return formula ? 1 : probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
 };
 
-// Computes a request on the CPU. Supports statistics, and quantiles if the windows advance; returns false for other
-// requests.
+// Computes a request on the CPU. The function computes statistics for any windows, and quantiles for windows that only
+// move forward. It returns false for all other requests.
 bool roll_segments(const RollRequest& request);
 
 // Returns the length of the longest window.

@@ -30,8 +30,8 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// Marks the results of a softmax. A missing value makes all results of its segment missing. If missing values are
-// skipped, only the result of the missing value itself is missing.
+// Changes NaN to NA in the results of a softmax that missing values affect. A missing value makes all results of its
+// segment missing. If missing values are skipped, only the result of the missing value itself is missing.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };
@@ -63,7 +63,8 @@ template <class Body> void each_scanned(const SegmentRequest& request, Body body
   }
 }
 
-// Marks the results of a scan. A missing value makes its own result and all later results of its segment missing.
+// Changes NaN to NA in the results of a scan that missing values affect. A missing value makes its own result and all
+// later results of its segment missing.
 void mark_scan(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   each_scanned(request, [&](Count row, Count n) {

@@ -19,7 +19,8 @@ Profile profile_of(const double* gram, int columns, double logdet, double n, boo
 // Returns the symmetric matrix with a given lower triangle, stored by rows.
 Eigen::MatrixXd from_triangle(const double* triangle, int size);
 
-// The profile value from its parts; `root` is the diagonal of the Cholesky factor of the trend's Gram matrix.
+// Returns `value` of a Profile, given its degrees of freedom, the residual sum of squares `quadratic`, and the
+// log-determinant of the covariance; `root` is the diagonal of the Cholesky factor of the trend's Gram matrix.
 double profile_value(double degrees, double quadratic, double logdet, const Eigen::MatrixXd& root, bool reml);
 
 // The derivatives of a profile with respect to the parameters of the covariance, computed from sums over the sets
