@@ -1,8 +1,8 @@
 # The kernels that are compiled when the package is installed. src/Makevars sources only this file, because the package
 # is not yet installed when make runs.
 
-# The formulas of inst/cuda/catalogue.txt, in which each name of a set, such as {NAME}, is replaced by the elements of
-# the set: a data frame of `formula`, `args` (a list) and `stored`.
+# Reads the formulas of inst/cuda/catalogue.txt into a data frame with the columns `formula`, `args` (a list) and
+# `stored`. A line with the name of a set, such as {NAME}, gives a formula for each element of the set.
 catalogue <- function(file) {
   lines <- trimws(sub("#.*", "", readLines(file)))
   lines <- lines[nzchar(lines)]

@@ -114,8 +114,8 @@ stop_further_arguments <- function(what, arguments, known = NULL, call = caller_
   ))
 }
 
-# Stops if there are arguments in the dots of a method, such as "coef.gp". `what` is the name of the method in the
-# message. Arguments whose names are in `ignored` are allowed, because callers in other packages pass them.
+# Stops if there are `arguments` in the dots of `method`, a name such as "coef.gp". `what` is the name of the method in
+# the message. Arguments whose names are in `ignored` are allowed, because callers in other packages pass them.
 refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
                              ignored = character(), call = caller_env()) {
   of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"

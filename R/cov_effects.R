@@ -155,8 +155,8 @@ effect_entries <- function(effects, theta, u) {
   row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), count)
 }
 
-# A key that the smooths of several levels of a factor share if they have the same number of coefficients; NULL for
-# other effects.
+# A key of the smooth of a level of a factor. The smooths of two levels have the same key if they belong to the same
+# term and have equally many coefficients. NULL for other effects.
 family_of_levels <- function(effect) {
   column <- if (is_smooth_leaf(effect$leaf)) effect$leaf$sees[[1]]
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)

@@ -190,8 +190,8 @@ report_slope <- function(model, theta) {
 
 # The second derivatives of the objective f with respect to L that the average information lacks. Where B = L L' is
 # singular, as at many optima, the average information has no curvature in some directions. Let G = df / dB, which
-# follows from df / dL = 2 G L column by column. The missing second derivatives are 2 G for each column of L. Only their
-# positive curvature is added.
+# follows from df / dL = 2 G L column by column. The missing second derivatives are 2 G for each column of L. The
+# function adds only the positive curvature of these second derivatives.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -210,9 +210,9 @@ root_curvature <- function(model, theta, gradient) {
 }
 
 # Columns of L that are 0 are stationary: the derivatives with respect to such a column vanish even away from an
-# optimum. The derivatives with respect to B show whether the objective decreases if B grows in a direction. If it does,
-# this function returns a step that sets the column to the direction of steepest descent, with length 1, 0.3 or 0.1 in
-# the units of the search.
+# optimum. The derivatives with respect to B show whether the objective decreases if B grows in a direction. If the
+# objective decreases, the function returns a step that sets the column to the direction of steepest descent, with
+# length 1, 0.3 or 0.1 in the units of the search.
 grown_sills <- function(search) {
   point <- search$point
   for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {

@@ -108,7 +108,7 @@ own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {
   list(variance = scales$variance, matrix = metric, views = list())
 }
 
-# The metric for coordinates without a range, in units of their standard deviations.
+# The metric for coordinates without a range, in which the unit of a coordinate is its standard deviation.
 unit_metric <- function(u) {
   spread <- colMeans(sweep(u, 2, colMeans(u))^2)
   diag(ifelse(spread > 0, 1 / spread, 0), ncol(u))

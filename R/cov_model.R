@@ -101,7 +101,8 @@ leaf_text <- function(leaf, points, references, d) {
   point <- lapply(points, choose_coordinates, dims, d)
   text <- function(x, y) kernel_text(leaf, x, y, references, dims)
   if (!leaf$kernel$intrinsic) return(within_group(text(point$x, point$y), leaf, points))
-  # the covariance of the field minus its value at the origin; contrasts of the field have the same covariance
+  # the covariance of the differences between the field and its value at the origin; contrasts of these differences are
+  # contrasts of the field
   origin <- sprintf("(0 * %s)", point)
   whole <- sprintf("(%s + %s - %s)", text(point$x, origin[[1]]), text(point$y, origin[[2]]), text(point$x, point$y))
   within_group(whole, leaf, points)

@@ -10,7 +10,8 @@ diagonal_penalties <- function(smooth, label, call, tolerance = 1e-10) {
   random <- which(sum$values > tolerance * sum$values[[1]])
   whole <- unit_penalty_vectors(sum, random)
   within <- lapply(smooth$S, function(S) crossprod(whole, S %*% whole))
-  # with these arbitrary weights, eigenvalues of the sum are equal only if the eigenvalues of each penalty are equal
+  # with the arbitrary weights 2 + sin(k), two eigenvalues of the weighted sum of penalties are equal only if the two
+  # eigenvalues of each penalty are equal
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))

@@ -87,8 +87,8 @@ within_variable <- function(text, leaf, points) {
   code_text("(", text, ") * ", seen[[1]], " * ", seen[[2]])
 }
 
-# The names of idle trend columns. Each smooth has trend columns for all variables; they are idle for the variables to
-# which the smooth does not belong.
+# The names of idle trend columns. Each smooth has trend columns for all variables; the columns for a variable to which
+# the smooth does not belong are idle.
 idle_columns <- function(covariance, columns, variables) {
   leaves <- Filter(is_smooth_leaf, leaves_of(covariance))
   keys <- vapply(leaves, function(leaf) column_key(leaf$sees[[1]]), "")

@@ -191,7 +191,7 @@ placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   places <- column_places(columns)
   change_leaves(covariance, function(leaf, path) {
-    leaf$positions <- leaf$group <- NULL # values set by an earlier fit
+    leaf$positions <- leaf$group <- NULL # an earlier fit may have set these
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {

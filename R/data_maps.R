@@ -46,8 +46,8 @@ order_x_y <- function(map) {
   match(c(raster_axes(map), setdiff(names, raster_axes(map))), names)
 }
 
-# Returns f(map), such as random draws, in such a way that the result does not depend on the order of the dimensions of
-# a stars map.
+# Returns f(map), for a function f that, for example, draws random numbers for the cells. The dimensions of a stars map
+# are sorted before f is called, so that the draws do not depend on the order of the dimensions.
 in_order_x_y <- function(map, f) {
   if (!inherits(map, "stars")) return(f(map))
   need_package("stars", "data of class stars")

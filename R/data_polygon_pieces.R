@@ -70,7 +70,7 @@ cut_by_grid <- function(shape, step) {
   list(centre = unname(centre + rep(shape$corner, each = nrow(inside))), area = unname(inside[, "area"]) * prod(side))
 }
 
-# Edges cut where their first coordinate is a whole number.
+# Cuts edges at the points where the first coordinate is a whole number.
 cut_at_lines <- function(edges) {
   from <- edges[, 1]
   to <- edges[, 3]
@@ -91,8 +91,8 @@ cut_at_lines <- function(edges) {
 
 # One row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the
 # piece, where x and y are relative to the corner of the cell. Each integral is a sum over edges of a function of x,
-# integrated along y. The cell has the width 1: an edge in the cell contributes with its x, and an edge in a cell
-# further right contributes with x = 1.
+# integrated along y. The cell has the width 1. For an edge in the cell, x is the coordinate of the edge relative to the
+# cell; for an edge in a cell further right, x is 1.
 cell_pieces <- function(edges, cells) {
   column <- pmin(floor((edges[, 1] + edges[, 3]) / 2), cells[[1]] - 1)
   row <- pmin(floor((edges[, 2] + edges[, 4]) / 2), cells[[2]] - 1)

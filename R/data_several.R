@@ -36,7 +36,7 @@ act_on_rows <- function(act, frame, ...) {
 
 response_names <- function(object) object$model$covariance$variables
 
-# The nugget variance of new observations, which depends on their variable.
+# The nugget variance of each new observation, which is the nugget variance of the observed variable.
 new_noise <- function(object, points) nugget_of(object)[points$variable %||% 1]
 
 new_noise_matrix <- function(object, points) {

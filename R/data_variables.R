@@ -1,6 +1,7 @@
 # The variables of a formula with a value for each observation: new data must contain values of these variables.
 
-# The names that R looks up when it evaluates `e`, without names of parts of lists and of arguments of functions.
+# The names that R looks up when it evaluates the expression `e`; names after `$` and names of arguments in calls are
+# not looked up.
 names_used <- function(e) {
   if (is.symbol(e)) return(as.character(e))
   if (!is.call(e)) return(character())

@@ -72,9 +72,9 @@ layer_of_tile <- function(x, template) {
   x
 }
 
-# TRUE for maps with the same cells. A missing reference system matches any other, because packages treat it
-# differently: for a file without a reference system, terra assumes longitude and latitude if the extent allows this,
-# but stars does not.
+# TRUE for maps with the same cells. A missing reference system matches every reference system, because packages read
+# files without a reference system differently: terra assumes longitude and latitude if the extent allows this, and
+# stars assumes no reference system.
 has_geometry <- function(x, template, ...) {
   same <- function(crs) isTRUE(terra::compareGeom(x, template, crs = crs, ..., stopOnError = FALSE))
   same(TRUE) || same(FALSE) && !differ_in_crs(system_of(terra::crs(x)), system_of(terra::crs(template)))

@@ -175,7 +175,7 @@ field_moments <- function(object, sites) {
 }
 
 # Two root mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of the
-# ratios of standard errors. Sites with standard error 0 are omitted: they are at observations without noise.
+# ratios of standard errors. Sites with standard error 0, which are at observations without noise, are omitted.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))

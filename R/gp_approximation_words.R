@@ -57,8 +57,8 @@ glanced_approximation <- function(object) {
              change.prediction = changes$predictions, change.se = changes$se)
 }
 
-# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable. For many observations, it also
-# warns if the approximation with the default number of neighbours is poor.
+# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable. For many observations, the
+# function also warns if the approximation with the default number of neighbours is poor.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
   if (!has_neighbours(fit)) return(invisible())

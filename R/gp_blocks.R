@@ -95,7 +95,7 @@ search_of_typical <- function(blocks, pilot, how, estimate, call) {
     problem <- problem_of_some(pilot, data, orthonormal_trend(data)$residual)
     estimate_covariance(problem, likelihood_for(data, model, how), how, estimate, call)[c("theta", "rivals")]
   })
-  # a separate clock, because the parts of this search are not parts of the likelihood of the table
+  # a separate clock for this search: its times must not count as times of the search over all observations
   stage_of(blocks$store, "start", function() timed("start", with_clock(new_clock(), "search", search())))
 }
 
@@ -122,7 +122,8 @@ search_blocks <- function(blocks, pilot, start, how, estimate, call) {
   resumable(c(best, start["rivals"]), target)
 }
 
-# Evenly spaced numbers of at most an eighth of the cells, if there are more than eight cells; otherwise NULL.
+# The indices of the units of evenly spaced cells: an eighth of the cells, but at most 32 cells. NULL if there are at
+# most eight cells.
 units_for_start <- function(blocks) {
   cells <- which(!vapply(blocks$units, function(unit) is.null(unit$cell), NA))
   if (length(cells) > 8) cells[some_positions(length(cells), max(1, min(32, length(cells) %/% 8)))]

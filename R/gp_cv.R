@@ -202,8 +202,8 @@ solved_diagonal <- function(n, solver) {
   diagonal
 }
 
-# Estimates the diagonal of K^-1, which is the mean of z * K^-1 z over random signs z (Hutchinson 1990). The estimate of
-# each entry is raised to its lower bound, the inverse variance of an observation whose field is unknown.
+# Estimates the diagonal of K^-1, which is the mean of z * K^-1 z over random signs z (Hutchinson 1990). Each estimate
+# is raised to a lower bound of the entry, the inverse of the variance of the observation (field and noise).
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
   probes <- 16 * max(1, object$how$control$probes)

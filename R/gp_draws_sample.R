@@ -22,7 +22,7 @@ posterior_target <- function(fit) {
     value <- likelihood$value(theta_of(s))
     if (is.finite(value)) -value / 2 else -Inf
   }
-  log_density(centers[[1]]) # evaluated first, so that the neighbours are chosen at the mode
+  log_density(centers[[1]]) # the first evaluation chooses neighbours, at the mode
   scales <- lapply(optima, function(theta) {
     information <- observed_information(replace(fit, "theta", list(theta)), free)
     if (all(is.finite(information))) solve(positive_definite(information)) else diag(0.25, length(free))

@@ -63,7 +63,7 @@ map_aspect <- function(x) {
 }
 
 # Panels at the rows of `newdata`, a data frame with coordinates or a spatial object. If the points fill most of a grid,
-# the panels are maps; otherwise they are points coloured by their values.
+# the panels show maps; otherwise the panels show points with colours for their values.
 panels_at_rows <- function(x, panel_names, newdata, call) {
   source <- data_source(spatial_parts(newdata))
   u <- source$u %||% coordinates_of(x$parts$coords, source, environment(), call)

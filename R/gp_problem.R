@@ -162,7 +162,7 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  # with several variables, the same pair of rows may occur several times
+  # with several variables, a pair of rows may be a duplicate for more than one variable
   pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")"))
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",

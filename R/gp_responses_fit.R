@@ -56,7 +56,7 @@ separate_fits <- function(task, responses, parts, call) {
   fits
 }
 
-# Fits all responses with the same parameters, except for the scale of the variances.
+# Fits all responses with common parameters; only the factor of all variances differs between responses.
 common_fits <- function(task, responses, parts, call) {
   fits <- empty_fits(task, responses, parts)
   groups <- list()

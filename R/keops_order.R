@@ -64,7 +64,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
     input <- match_input(input, names, backend, pairs)
     columns <- check_order_input(input, about, pairs, reduction$name, inner_dim, ranges, output)
     reduced <- by_row_blocks(input, about, columns, function(input, rows) {
-      terms <- terms_of(inner, input, about) # dimensions: rows, points of the axis, entries
+      terms <- terms_of(inner, input, about) # the dimensions of `terms`: rows, points of the axis, entries
       result <- axis_reduce(terms, 2, "quantile", probs = reduction$probs, backend = backend)
       result <- array(result, c(length(reduction$probs), nrow(terms), width))
       matrix(aperm(result, c(2, 3, 1)), nrow(terms))

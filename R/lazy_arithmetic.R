@@ -3,12 +3,12 @@
 comparisons <- c("<", "<=", ">", ">=", "==", "!=")
 infix <- c("+", "-", "*", "/", "|")
 
-# A tensor of conditions, whose entries are 0 or 1. if_else() reads the mark `truth`; so does `|`, which is not a dot
-# product if both arguments are conditions.
+# A tensor of conditions, whose entries are 0 or 1. The slot `truth` marks conditions for if_else(), and for `|`, which
+# is the logical "or" of two conditions and the dot product of other tensors.
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
-  made@points$vector <- NULL # check_vectors() does not check tensors without this element
+  made@points$vector <- NULL # without this element, check_vectors() skips it
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)

@@ -46,8 +46,8 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
 # results        a list with `value`, which is -2 log-likelihood, and with elements for predictions
 # gradient()     the derivatives of the value with respect to theta
 # information(profiled)  twice an information matrix of theta: average, expected or observed, depending on the method;
-#                with `profiled`, for the value with the scale profiled out. Must be called after gradient() and before
-#                the next evaluate()
+#                with `profiled`, for the value with the scale profiled out. Callers call information() after gradient()
+#                and before the next evaluate()
 # has_value      FALSE for a state with an estimated gradient but no value
 # estimate(theta)  the value at theta with its standard error `logdet_error`
 # rounding, resolution  the change of the log-likelihood by rounding, and the smallest difference that exceeds rounding

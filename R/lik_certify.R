@@ -123,8 +123,9 @@ stop_not_certified <- function() {
 
 # The symmetric matrix of quadratic forms of (r, k) after a fit of the trend by generalised least squares, computed from
 # the matrix `forms` of quadratic forms of (Q, r, k). `x` is the trend at the sites in the basis Q. The result contains
-# the residual sum of squares of r, the predictions at the sites, and the parts of the variances at the sites that the
-# data explain. Bounds of `forms` bound the result: its forms are minima of expressions linear in `forms`.
+# the residual sum of squares of r, the predictions at the sites and, for each site, the part of the variance that the
+# data explain. Bounds of `forms` give bounds of the result, because the quadratic forms in the result are minima of
+# expressions that are linear in `forms`.
 after_trend <- function(forms, x) {
   if (!ncol(x)) return(forms)
   trend <- seq_len(ncol(x))

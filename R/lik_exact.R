@@ -118,7 +118,8 @@ factor_of <- function(object) kept_in(object$factor, function() {
   factor$blocks
 })
 
-# f(u): the parts of the variance and of the trend at points u that the data explain, k' K^-1 k and k' K^-1 X.
+# Returns a function f(u) that computes which parts of the variance and of the trend at points u the data explain: k'
+# K^-1 k and k' K^-1 X, where k are the covariances of the observations with u.
 explained_by_factor <- function(object, factor) {
   less <- object$state$less
   weights <- object$state$z %*% object$state$root
@@ -157,9 +158,9 @@ explained_by_blocks <- function(object, factor, weights) {
 }
 
 # The row of the smallest pivot if the correlation matrix is singular up to rounding, otherwise 0. The criterion is the
-# smallest eigenvalue, because pivots estimate it poorly if points are ordered along a line. Three steps of inverse
-# iteration, alternately by L^-T and L^-1, approximate the eigenvalue; the first step starts from the row of the
-# smallest pivot.
+# smallest eigenvalue, because pivots are poor estimates of this eigenvalue if points are ordered along a line. Three
+# steps of inverse iteration, alternately by L^-T and L^-1, approximate the eigenvalue; the first step starts from the
+# row of the smallest pivot.
 nearly_singular <- function(factor, variance) {
   least <- which.min(factor$diagonal()^2 / variance)
   n <- length(variance)

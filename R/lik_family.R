@@ -6,9 +6,9 @@
 #
 # formula   the log density, one string or one for each link. A formula without w is multiplied by w
 # constant  terms that do not depend on eta and that R computes more exactly, or that only R can compute: a function of
-#           y, w and the parameters phi. It returns a vector of values, or a matrix with the values in the first column
-#           and the derivatives with respect to parameters in the other columns. phi is a named vector or, if parameters
-#           have predictors, a list of numbers and of vectors as long as y
+#           y, w and the parameters phi. The function returns a vector of values, or a matrix with the values in the
+#           first column and the derivatives with respect to parameters in the other columns. phi is a named vector or,
+#           if parameters have predictors, a list of numbers and of vectors as long as y
 # expected  if the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
 #           expectation of minus the second derivative, or (d mean / d eta)^2 / variance
 # links     the names of the links, beginning with the default

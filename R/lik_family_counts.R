@@ -107,7 +107,7 @@ truncated_poisson_row <- truncated_row(
   second = function(mu, phi) mu + mu^2
 )
 
-# a formula without underflow if the mean is near 0
+# this formula does not underflow if the mean is near 0
 log_rate_of_size <- "Let(x, eta - Log(theta), Log(theta) + IfElse(x + 40, Log(Softplus(Max2(x, -40))), x))"
 
 truncated_nb_row <- truncated_row(

@@ -65,7 +65,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   constant <- density_constant(list(density = density), y, w, phi)
   value <- function(eta) {
     value <- density_terms(list(density = density), y, w, eta, phi, constant)$value
-    replace(value, is.na(value), -Inf) # formulas may be undefined far from the response
+    replace(value, is.na(value), -Inf) # far from the response, the formulas may give NaN
   }
   eta <- density$predictor(mu, phi)
   highest <- at_mean <- value(eta)

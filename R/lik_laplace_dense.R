@@ -83,7 +83,7 @@ dense_posterior <- function(factor, weight, deficits, solve_weighted) {
         solved <- factor$solve(half, TRUE) - less %*% crossprod(less, x)
         if (!is.null(root)) return(list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE))))
       }
-      # the information on the trend is not positive definite with W, so it is computed with the weights M
+      # with W, the information on the trend is not positive definite; the weights M replace W
       white <- qr(half, LAPACK = FALSE)
       list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
     },

@@ -7,7 +7,7 @@ priors_of <- function(prior, model, estimate, call) {
   check_prior_list(prior, model, estimate, call)
   parameters <- model$parameters
   full <- names(prior) %in% parameters$name
-  chosen <- integer() # the prior of each row; priors with full names are assigned last and replace others
+  chosen <- integer() # for each row, the index of its prior; priors with full names come last
   for (k in order(full)) {
     rows <- prior_rows(names(prior)[[k]], parameters, call)
     chosen[as.character(rows)] <- k

@@ -151,7 +151,7 @@ effects_of_fit <- function(object) {
   factors <- if (!is.null(low)) low$factors(sets$points)
   rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, factors = factors)
   if (!is.null(rows$bad)) stop_singular(object, singular_state(sets$order[[rows$bad]]), NULL)
-  # the response without the estimated trend
+  # the first column of values is the response, which is replaced by the response minus the estimated trend
   sets$values[, 1] <- process_of_data(object)[sets$order]
   problem <- beside_inducing(problem, low)
   known <- 1 + ncol(object$data$x)

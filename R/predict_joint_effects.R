@@ -29,7 +29,8 @@ beside_coefficients <- function(sets, positions, entries) {
     weights = both(0, sets$weights, rbind(entries$values, as.numeric(field > 0))), neighbours = neighbours,
     sd = c(rep(1, new), sets$sd, numeric(n)), base = base, order = seq_len(new + size + n), posterior = sets$posterior,
     total = new + sets$total + entries$total,
-    # sums are exact, so they have no variance
+    # the sums of coefficients and field have no error: their standard deviation is 0, so that any row of the random
+    # numbers, here row 1, may be used
     positions = c(seq_len(new), new + sets$positions, rep(1L, n))
   )
   list(sets = joint_functions(joined), of = ifelse(is.na(positions), NA, new + size + seq_len(n)))

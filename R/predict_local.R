@@ -138,7 +138,7 @@ split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(s
 # variance and the prior variance, the Lagrange multiplier, and the weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
-  # columns of the trend that belong to other variables without observations near the point
+  # omits columns of the trend that are 0 at the target and at all its neighbours: columns of other variables
   idle <- x0 == 0 & colSums(X != 0) == 0
   X <- X[, !idle, drop = FALSE]
   x0 <- x0[!idle]

@@ -21,7 +21,8 @@ predictive_scale.gp_family_fit <- function(object) link_scale(object)
 # The scale of the mean of the response of a family given the field: back() is the inverse link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  # the functions must not keep the whole fit, because each of many draws of the parameters may have a scale
+  # the environment of the functions must not contain the whole fit, because there may be a scale for each of many draws
+  # of the parameters
   object <- object[c("family", "phi")]
   back <- function(eta) mean_of(object, eta)
   list(

@@ -37,7 +37,8 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   }
   others <- c(problem$start$parameters$value, problem$start$trend)
   starts <- unname(cbind(process, matrix(others, nrow(process), length(others), byrow = TRUE)))
-  # the required gain is larger for sparse likelihoods, whose rounding errors accumulate over the steps to the mode
+  # the smallest gain for which a search continues is larger for sparse likelihoods, because their rounding errors
+  # accumulate over the steps to the mode
   gain <- if (likelihood$dense) 1e-13 else 1e-11
   best <- if (!all_given) global_optimum(starts, target) else trend_alone(starts[1, ], target, gain)
   if (is_singular(best)) stop_no_mode(call)

@@ -54,8 +54,8 @@ longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
-# The largest distance between points, in the units of a range. If a leaf has a range for each coordinate, the largest
-# distance along the coordinate of this range.
+# The largest distance between points, in the units of a range. If a leaf has a range for each coordinate, the result is
+# the largest distance along the coordinate to which the range belongs.
 leaf_extent <- function(model, row, u) {
   leaf <- leaf_at(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)

@@ -21,7 +21,7 @@ top_gradient <- function(x, eta, k, offsets = NULL, lengths = NULL, g = NULL, de
   run_order_gradient(x, eta, list(offsets, lengths, g, plan), how, k, output)
 }
 
-# `by` has the arguments of disjoint_plan() that define the segments.
+# Computes the gradient of an order statistic. `by` has the arguments of disjoint_plan() that define the segments.
 run_order_gradient <- function(x, eta, by, how, outputs, output, call = caller_env()) {
   backend <- check_backend(c("auto", "cpu", "cuda"), call = call)
   x <- check_values(x, backend, call)

@@ -11,7 +11,8 @@ device_scan_gradients <- list(
     moment <- run(device_map("s * m", s = share, m = run(x, "mean")), back = TRUE)
     device_map("x * t - m", x = x, t = run(share, back = TRUE), m = moment)
   },
-  # exp(x) times the sum of eta exp(-y) over the results from x on; positive and negative terms are summed separately
+  # the gradient of x_j is exp(x_j) times the sum of eta_k exp(-y_k) over the results k from j on; the sums of positive
+  # and of negative terms are computed separately, because they are sums of logarithms
   logsumexp = function(x, eta, run, ...) {
     y <- run(x, "logsumexp")
     part <- function(formula) {

@@ -152,8 +152,8 @@ put_fill <- function(x, where, fill, call = caller_env(2)) {
   x
 }
 
-# Replaces each missing value by the previous value in the segment that is not missing, or by the next one if `reverse`
-# is TRUE.
+# Replaces each missing value by the nearest earlier value in the segment that is not missing or, if `reverse` is TRUE,
+# by the nearest later value that is not missing.
 fill_gaps <- function(x, plan, reverse) {
   filled <- function(column) {
     rows <- replace(as.numeric(seq_along(column)), is.na(column), NA)

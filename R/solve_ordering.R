@@ -39,7 +39,7 @@ joined_neighbours <- function(near, more) points_joined(near, more, threads())
 # A search tree of the rows of u. The search functions in this file accept the tree in place of u, so that the tree is
 # built once for several searches.
 search_tree <- function(u, workers = threads()) {
-  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees do not displace the tree of all observations
+  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees must not replace large trees
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
 }
 

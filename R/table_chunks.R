@@ -43,7 +43,7 @@ read_elsewhere <- function(source, columns, formula, size, store, visit) {
   repeat {
     saved <- over_units(length(counts) + seq_len(each), save_chunk, source$read, columns, formula,
                         min(size, file_rows), list(path = store$path))
-    saved <- saved[cumsum(vapply(saved, is.null, NA)) == 0] # chunks before the end of the table
+    saved <- saved[cumsum(vapply(saved, is.null, NA)) == 0] # without results after the end
     for (about in saved) {
       visit(about)
       counts <- c(counts, about$n)

@@ -15,7 +15,7 @@ order_cells <- function(sorted, partition, near_of, store, chosen = NULL) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
   heads <- heads_of(sorted$rows, count)
-  before <- sorted$counts # the position of each cell in each file
+  before <- sorted$counts # rows before each cell in each file
   for (file in seq_len(nrow(before))) before[file, ] <- cumsum(before[file, ]) - before[file, ]
   files <- list(counts = sorted$counts, before = before, columns = sorted$columns)
   parts <- over_units(cells, order_cell, heads, files, near_of, list(path = store$path), chosen)

@@ -45,9 +45,9 @@ scan_table <- function(source, columns, formula, size, seed, store = NULL, max_r
 
 # Selects at most `max_rows` random rows of a table whose number of rows is unknown. A list of
 #   offer(count, new)   considers the next `count` rows; the rows `new` are selected before all other rows. Returns the
-#                       numbers, among these rows, of those that may be selected
-#   candidates(), rows()  the numbers of all rows that may still be selected, and of the selected rows
-#   total()             the number of rows so far
+#                       indices, among the `count` rows, of the rows that may be selected
+#   candidates(), rows()  the row numbers of all rows that may still be selected, and of the selected rows
+#   total()             the number of rows that were offered so far
 new_sampler <- function(seed, max_rows) {
   draw <- uniform_stream(seed)
   n <- 0

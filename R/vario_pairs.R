@@ -86,8 +86,8 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   )
   all <- colSums(op(input))
   sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
-  # each pair was counted twice; the pairs of a point with itself are in the class that contains the distance 0, if
-  # there is such a class
+  # the sums count each pair of points twice, and contain the pair of each point with itself once; these pairs are
+  # subtracted from the class that contains the distance 0, if there is such a class
   zero_class <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
   if (zero_class >= 1 && zero_class <= classes) sums[1, zero_class] <- sums[1, zero_class] - nrow(u)
   mean <- sums[3, ] / sums[1, ]

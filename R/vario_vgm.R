@@ -90,7 +90,7 @@ rows_to_vgm <- function(rows, all = FALSE) {
 
 vgm_of_pairs <- function(covariance) {
   terms <- lmc_terms(covariance)
-  lapply(lmc_effects(covariance), vgm_rows) # raises an error: gstat has no effects
+  lapply(lmc_effects(covariance), vgm_rows) # stops, because gstat has no random effects
   sills <- lapply(terms, function(term) sills_of(term$parts[[1]]))
   if (any(vapply(sills, is.null, NA))) {
     stop_kernops("input", "The sills of {.arg object} must be given.", call = NULL)

@@ -89,7 +89,7 @@ kernel_torus <- function(kernel, space, precision) {
     vapply(wide, \(k) max(abs(differences[values > level * top, k]), 0), 0)
   }
   reach <- 1.05 * pmax(extent(precision), 1e-3 * span)
-  open <- reach >= span # the kernel is not negligible at the largest differences
+  open <- reach >= span # then not negligible at any difference
   list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
        period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
        least = ifelse(open, 4 * near_radius(precision), 16)) # a smooth_step() takes near_radius() cells

@@ -11,7 +11,7 @@ local({
   of_classes <- trimws(sub("^.*::", "", of_classes)) # removes package names such as "generics::"
   for (name in unique(c(offered$exports, of_classes))) {
     f <- get0(name, namespace, mode = "function", inherits = FALSE)
-    dispatches <- "UseMethod" %in% all.names(body(f)) # functions that call UseMethod() keep their body
+    dispatches <- "UseMethod" %in% all.names(body(f)) # generic functions are unchanged
     if (typeof(f) == "closure" && !isS4(f) && !dispatches) assign(name, reporting(f), namespace)
   }
   for (generic in offered$exportMethods) {
