@@ -25,7 +25,8 @@ test_that("with all points as neighbours, the likelihood agrees with dense matri
   d <- table_data(90)
   x <- model.matrix(~ w + kind, d)
   # the halo of each cell contains all points
-  replaced_locally(halo_reach = function(level, m, d) 100, heads_near_cell = function(blocks, k) blocks$heads)
+  replaced_locally(halo_reach = function(level, m, d) 100,
+                   heads_near_cell = function(blocks, k) heads_of_blocks(blocks))
   for (reml in c(FALSE, TRUE)) {
     dense <- dense_value(d, x, 0, 1, reml)
     fit <- gp(z ~ w + kind, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 89)
