@@ -28,9 +28,11 @@ time <- seconds(map <- predict(fit, as.data.frame(grid), interval = "confidence"
 map$heights <- map$fit
 cli::cli_alert_success("{nrow(grid)} grid points with their 95 % intervals in {round(time, 2)} s")
 inside <- (map$lwr <= truth & truth <= map$upr)[-sampled]
+error <- rmse(map$heights[-sampled], truth[-sampled])
+correlation <- cor(map$heights[-sampled], truth[-sampled])
 cli::cli_alert_success(paste(
-  "on the {nrow(grid) - length(at)} points left out: RMSE {round(rmse(map$heights[-at], truth[-at]), 2)} m,",
-  "correlation {round(cor(map$heights[-at], truth[-at]), 4)}, {round(100 * mean(inside), 1)} % inside their intervals"
+  "on the {nrow(grid) - length(sampled)} points left out: RMSE {round(error, 2)} m,",
+  "correlation {round(correlation, 4)}, {round(100 * mean(inside), 1)} % inside their intervals"
 ))
 
 # ---- The picture ----
