@@ -33,8 +33,8 @@
 #'     columns are the columns of `newdata`, `.fitted` and `.se.fit`; for an object of sf, stars, terra or sp, the
 #'     result has the class of this object.
 #' @section Errors: the errors of [predict()][predict.gp], and class `kernops_input_error` for arguments that a method
-#'   does not have. With `exponentiate = TRUE`, a warning of class `kernops_no_log_link` if the model has no log or
-#'   logit link.
+#'   does not have. With `exponentiate = TRUE`, there is a warning of class `kernops_no_log_link` if the model has no
+#'   log or logit link.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)

@@ -53,7 +53,7 @@
 #'   neighbours is doubled. The other tolerances are multiples of `neighbour_tol`, see the section about the number of
 #'   neighbours.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
-#' @param null_draws number of simulated responses without a field that give the p-values of [gp_responses].
+#' @param null_draws number of responses that are simulated without a field, for the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
 #'   separate subdirectory, which is kept. Therefore a saved fit predicts in another session, and an interrupted fit

@@ -1,5 +1,5 @@
-# Methods for symbolic matrices of R's functions of matrices. A method computes the result, or raises an error that
-# names the function to use instead.
+# Methods of R's matrix functions for symbolic matrices. A method computes the result, or raises an error that names the
+# function to use instead.
 
 #' R's functions of matrices, for symbolic matrices
 #'

@@ -20,7 +20,7 @@
 #'   concatenate; for `clamp()`, `extract()`, `if_else()` and `mod()`, arguments of functions of other packages.
 #' @param x,y,f,a,b [LazyTensor]s or numbers. `if_else(f, a, b)` is a where the condition f, such as `K > 1`, is true,
 #'   and b elsewhere. If f is a number and not a condition, the result is a where f is at least 0, as in 'KeOps'.
-#' @param s weights: one number, one for each entry, or a symmetric matrix as `d * d` entries.
+#' @param s weights: one number, a number for each entry of the vector, or all entries of a symmetric matrix.
 #' @param m the position of the entry, counted from 1.
 #' @param n the number of entries of the result.
 #' @param d the number of entries to extract.

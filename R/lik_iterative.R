@@ -52,7 +52,7 @@ iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(
     data = data, model = model, how = how, trend = trend, product = product, points = resident_points(product, data$u),
-    # in float64, because derivatives along ridges cancel to a millionth of their terms
+    # in float64, because the terms of a derivative along a ridge of the likelihood cancel to a millionth of their size
     gradient_of = remembered(function(width) covariance_gradient(model, width, "float64", how$backend)),
     derivatives_of = derivative_products(model, 1L, "float64", how$backend),
     all_derivatives_of = remembered(function(width) derivative_products(model, width, how$precision, how$backend))

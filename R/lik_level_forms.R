@@ -6,9 +6,9 @@
 # Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
 # and random signs z are projected on the orthogonal complement of the columns q (Ubaru, Chen and Saad 2017). To first
 # order, the error of z' log(A) z is the error of z' X z. A control variate reduces this error: z' X_0 z at the
-# reference, that is, at the parameters where D, q and z are chosen. Its expected value tr X_0 - sum_q q' X_0 q is
-# known. X_0 is computed with the incomplete factor of the field, and the diagonal of X_0 from sparse columns. The
-# reference is kept while parameters change, so that the estimate is a smooth function of the parameters whose
+# reference, that is, at the parameters where D, q and z are chosen. The expected value of z' X_0 z, tr X_0 - sum_q q'
+# X_0 q, is known. X_0 is computed with the incomplete factor of the field, and the diagonal of X_0 from sparse columns.
+# The reference is kept while parameters change, so that the estimate is a smooth function of the parameters whose
 # derivatives are the derivatives of the forms (lik_log_forms.R). The error grows with the distance of the parameters
 # from the reference. Therefore a search is repeated with a new reference at the parameters where it ended.
 

@@ -3,9 +3,9 @@
 #
 # With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
 # v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
-# random trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and inner products with the
-# inverse follow from inner products of whitened columns (Woodbury). Random effects and smooths add columns to this
-# random trend, see lik_vif_effects.R.
+# random trend V'b with b ~ N(0, I). With S = I + V R^-1 V', the determinant of the covariance is det R det S, and inner
+# products x' (V'V + R)^-1 y follow from inner products of whitened columns (Woodbury). Random effects and smooths add
+# columns to this random trend, see lik_vif_effects.R.
 
 # The neighbours and the inducing points are chosen at the first evaluated theta, and kept until the search calls
 # regroup(). If a search doubles the number of neighbours, the number of inducing points is doubled, too.

@@ -69,8 +69,8 @@
 #'
 #' @return If `x` is a vector, a vector named by the groups; if `x` is a matrix, a matrix with a row for each segment.
 #'   Results of `"range"` have an additional dimension, `c("min", "max")`, and several quantiles also have an additional
-#'   dimension. A softmax has the shape of `x`; values in no segment give `NA`. For a data frame a data frame with a row
-#'   for each segment.
+#'   dimension. A softmax has the shape of `x`; values in no segment give `NA`. If `x` is a data frame, the result is a
+#'   data frame with a row for each segment.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'

@@ -89,8 +89,7 @@ put_back <- function(result, x, table, outputs = NULL, names = NULL) {
 }
 
 # Reduces windows by a formula. The result for 2^k values is combined from the results for two windows of half the size.
-# The result for a window of any length is combined from windows whose sizes are powers of two that add up to the
-# length.
+# The result for a window of any length is combined from results for adjacent windows whose lengths are powers of two.
 roll_formula <- function(x, plan, windows, op, na.rm, empty) {
   table <- window_table(plan, windows)
   x_numeric <- if (is.null(dim(x))) matrix(as.numeric(x)) else matrix(as.numeric(x), nrow(x))

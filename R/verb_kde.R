@@ -31,7 +31,7 @@
 #'   * `gradient`, m x d, if requested;
 #'   * `axes`, a list of the coordinates of the grid, if there is one;
 #'   * `bandwidth`, the matrix H;
-#'   * `error`, with `tol`, the measured error of the densities relative to the largest density.
+#'   * `error`, only if `tol` is given, the measured error of the densities relative to the largest density.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, a selector for points
 #'   that lie in a plane of lower dimension, or a bandwidth that is not positive definite; `kernops_dim_error` if the

@@ -6,8 +6,9 @@
 # then 10,000 new points are predicted with standard errors. With `bam`, mgcv::bam(discrete = TRUE) fits the same
 # smooths and levels with a thin-plate spline of 100 coefficients in place of the field.
 #
-# Columns: seconds of the clock and of all cores, likelihoods, log-likelihood, the root mean square error of the linear
-# predictor at the new points, the coverage of its 95 % intervals in %, and the peak memory of the process in GB.
+# Columns: elapsed seconds and CPU seconds of the fit, elapsed seconds of the prediction, number of likelihoods,
+# log-likelihood, the root mean square error of the linear predictor at the new points, the coverage of its 95 %
+# intervals in %, and the peak memory of the process in GB.
 
 library(kernops)
 options(width = 160)

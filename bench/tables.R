@@ -57,7 +57,8 @@ make_table <- function(n, path, chunk = 1e6) {
 
 # Rows with the same distribution, generated when they are read, by any process, from a field on a coarser grid in a
 # file. Each process keeps two objects in an environment of kernops: the field, and the seconds that the process has
-# spent on generating rows. The global environment cannot keep them, because package future empties it.
+# spent on generating rows. These objects are not in the global environment, because package future empties the global
+# environment.
 generated_table <- function(n, chunk = 5e5) {
   set.seed(1)
   saveRDS(field_on_grid(if (n < 1e6) 1024 else 2048, 0.02), path <- tempfile(fileext = ".rds"), compress = FALSE)

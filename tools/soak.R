@@ -17,7 +17,7 @@ among <- as.matrix(stats::dist(x))^2
 variables <- c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
 op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", variables)
 slope <- keops_grad(op, "x")
-digits <- if (cuda) 1 else 6 # a new formula takes tenths of a second on a GPU
+digits <- if (cuda) 1 else 6 # few distinct formulas: compilation for a GPU takes tenths of a second
 written <- \(s) keops_kernel(sprintf("Sum_Reduction(Exp(-%s * SqDist(x, y)) * b, 1)", round(s, digits)), variables)
 fit <- \(method, estimate = "none") {
   fitted <- suppressWarnings(gp(z ~ 1, d, ~ u + v, matern(3/2, 1, 1) + nugget(0.1), method, estimate))

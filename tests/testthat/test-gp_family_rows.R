@@ -80,7 +80,8 @@ for (k in which(!vapply(cases, \(case) is.null(case$expected), NA))) {
     }
     near <- state_by("vecchia", NULL, neighbours = 29)
     theta <- c(near$field, near$phi, near$beta)
-    # 1e-9 of the variance is added to the variances of the locations
+    # Vecchia's approximation enlarges the variance of the field by the factor 1 + 1e-9. The nugget of the exact fit is
+    # increased by the same amount.
     dense <- state_by("exact", replace(theta, 3, theta[[3]] + 1e-9 * theta[[1]]))
     expected <- dense$gradient()
     expected[[1]] <- expected[[1]] + 1e-9 * expected[[3]]

@@ -1,4 +1,4 @@
-# Replicates, gp(group = ), against dense matrices in plain R, group by group.
+# Replicates, gp(group = ), compared with a dense matrix for each group in plain R.
 
 days <- local({
   withr::local_seed(31)

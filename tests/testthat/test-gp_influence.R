@@ -34,7 +34,7 @@ test_that("influence measures without a field agree with glm()", {
   expect_equal(hatvalues(fit), diag(X %*% solve(crossprod(X), t(X))), tolerance = 1e-4)
 })
 
-test_that("influence measures with a field agree with dense matrices, and with fits without an observation", {
+test_that("influence measures with a field agree with dense matrices, and with fits that omit an observation", {
   fit <- gp(y ~ w, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none", weights = rep(1:2, 20))
   h <- as.matrix(dist(d$x)) * sqrt(3) / 0.3
   D <- diag(0.1 / rep(1:2, 20))

@@ -162,7 +162,7 @@ test_that("the CUDA texts for ranges and for sums in float64 compile", {
   }
 })
 
-test_that("ranges that cover all pairs give the results without ranges", {
+test_that("ranges that cover all pairs give the same results as no ranges", {
   withr::local_seed(5)
   input <- list(uniform(3000, 2), uniform(3000, 2), uniform(3000, low = 0.5))  # the terms do not cancel
   whole <- gaussian()(input)

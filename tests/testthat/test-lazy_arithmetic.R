@@ -1,6 +1,6 @@
 # Arithmetic and functions of symbolic matrices, against dense matrices in base R.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("R's arithmetic and functions apply entry by entry", {
   x <- Vi(X)

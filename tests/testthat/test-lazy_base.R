@@ -1,6 +1,6 @@
 # R's functions of matrices compute a symbolic matrix without storing it, or recommend another call.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("row and column sums, products and atan2() agree with the dense matrix", {
   rownames(X) <- letters[1:10]

@@ -1,6 +1,6 @@
 # Symbolic matrices of complex numbers, against dense matrices in base R.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("complex tensors accept and return complex matrices", {
   withr::local_seed(1)

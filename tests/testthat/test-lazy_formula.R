@@ -1,6 +1,6 @@
 # The formulas of symbolic matrices, and operators for later data.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("a tensor that was read from a file is not confused with new data at the same address", {
   new <- Vi(X, "x")

@@ -1,6 +1,6 @@
 # Code in the style of KeOps for R or Python.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("a single entry is recycled to several entries", {
   column <- Y[, 1, drop = FALSE]

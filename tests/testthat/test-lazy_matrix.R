@@ -1,6 +1,6 @@
 # Symbolic matrices as matrices: products, blocks, linear systems and names.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("a symbolic matrix behaves as a matrix", {
   K <- exp(-sqdist(Vi(X), Vj(Y)) / 2)

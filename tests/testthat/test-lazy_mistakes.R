@@ -1,6 +1,6 @@
 # Errors for objects that are not symbolic matrices, and for operations that symbolic matrices do not have.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_mistakes("kernops_error", alist(
   `other numbers of points` = Vi(X) + Vi(Y),

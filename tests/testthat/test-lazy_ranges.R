@@ -1,7 +1,7 @@
 # Symbolic matrices with ranges. The oracle is a dense matrix with zeros outside of the ranges, or a loop over the pairs
 # within the ranges.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 rows <- rbind(c(1, 3), c(4, 4), c(6, 10)) # row 5 is in no range
 columns <- rbind(c(1, 2), c(3, 6))
 keep <- rbind(c(TRUE, FALSE), c(TRUE, TRUE), c(FALSE, TRUE))

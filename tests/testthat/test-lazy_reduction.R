@@ -1,6 +1,6 @@
 # Reductions of symbolic matrices, against dense matrices in base R.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("every reduction has a function for symbolic matrices", {
   S <- sqdist(Vi(X), Vj(Y))

@@ -1,6 +1,6 @@
 # Symbolic matrices: their data, their printed form, and applications, against base R and other packages.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 
 test_that("functions of base R do not change for other objects", {
   expect_identical(round(4.5), 4)
@@ -18,7 +18,7 @@ test_that("a tensor keeps its original data", {
   expect_equal(as.matrix(K), D2, tolerance = 1e-12)
 })
 
-test_that("k-means by argmin, nearest neighbours and spectra agree with specialised packages", {
+test_that("k-means, nearest neighbours and spectra of symbolic matrices agree with specialised packages", {
   withr::local_seed(1)
   points <- matrix(runif(2e5), 1e5)
   centres <- points[1:50, ]

@@ -5,7 +5,7 @@
 # selected pairs are numbers, not tensors. Gradients are requested explicitly, because kernops records no tape. Saved
 # operators are tested in test-keops_kernel.R, and reductions over nearby clusters in test-keops_ranges.R.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 py <- pykeops_names
 g <- Y[, 2, drop = FALSE]
 f <- X[, 1, drop = FALSE]

@@ -6,7 +6,7 @@
 # acos(), min(), step(), tensorprod()) are the complex functions here, or errors. If argKmin() has more neighbours than
 # points, a missing position is NA here and 0 in rkeops.
 
-list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
+list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 of X and Y
 list2env(rkeops_names, environment())
 
 each <- function(f, over = "j") {

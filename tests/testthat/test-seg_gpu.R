@@ -85,7 +85,7 @@ test_that("finding and reducing runs of keys in one pass gives the bits of two p
   }
 })
 
-test_that("missing values, weights and empty segments on the GPU agree with the CPU", {
+test_that("with missing values, weights and empty segments, results of the GPU agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(2)
   x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)

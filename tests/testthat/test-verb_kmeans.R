@@ -44,7 +44,7 @@ test_that("k-means++ finds separate clusters that random centres miss", {
   expect_equal(sort(withr::with_seed(1, kernops:::seed_by_distance(cbind(c(1, 2, 2, 5)), 3, NULL))[, 1]), c(1, 2, 5))
 })
 
-test_that("the optimum by mini-batches is near the optimum by all points", {
+test_that("the optimum found with mini-batches is near the optimum found with all points", {
   fit <- withr::with_seed(6, kmeans_large(blobs, 3, batch = 50, nstart = 3))
   best <- withr::with_seed(6, kmeans_large(blobs, 3, nstart = 5))
   expect_lt(fit$tot.withinss, 1.1 * best$tot.withinss)

@@ -9,8 +9,9 @@ singular <- list(
   list("Lgamma(%s)", lgamma), list("Square(Log(%s))", \(u) log(u)^2), list("Atan(Inv(%s))", \(u) atan(1 / u)),
   list("Powf(%s, s)", NULL) # the exponent is a parameter
 )
-# Masks: a pair (x, y) contributes if u > 0. Each element has the text of the mask in a formula, and the value of an
-# excluded pair.
+# Masks: a pair (x, y) contributes if u > 0. Each element has the text of the masked formula and the value of an
+# excluded pair. A third entry is a function of the value of a contributing pair; a fourth entry is a factor of all
+# values.
 masks <- list(
   list("IfElse(%1$s - 1e-9, %2$s, 0)", 0), list("IfElse(-%1$s, 0.5, %2$s)", 0.5), list("Mask(0 < %1$s, %2$s)", 0),
   list("IfElse(%1$s - 1e-9, IfElse(1, %2$s, Log(-1)), 0)", 0),
