@@ -52,7 +52,7 @@ const Backend& chosen(const SetRequest& request) {
 // The weights and standard deviations as R objects. Without slopes, the weights are a matrix, and the standard
 // deviations are a vector. With slopes, the weights are an array of three dimensions, and the standard deviations are a
 // matrix. The first position of the second dimension of the array, and the first row of the matrix, have the values.
-// The further positions and rows have the derivatives with respect to the parameters.
+// The other positions and rows have the derivatives of these values with respect to the parameters.
 Rcpp::List weights_of(const SetRequest& request) {
   const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
   Rcpp::NumericVector weights = new_numbers(double(m) * rows * sets), sd = zeros(double(rows) * sets);

@@ -55,8 +55,8 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // True if memory use has grown much since the last garbage collection of R. A garbage collection takes some tens of
-  // milliseconds.
+  // True if the use of device memory has grown much since the last garbage collection of R. A garbage collection takes
+  // some tens of milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return in_use_ > collect_at_ + current_device().bytes / 16;

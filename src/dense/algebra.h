@@ -67,7 +67,8 @@ class Dense {
   virtual void times(const Block& l, const Block& b, const Block& out) const = 0;
   // Returns the diagonal of the inverse of L L'; the factor is not changed.
   virtual Numbers diagonal_of_inverse(const Block& l, const Settings& settings) const = 0;
-  // Replaces a factor by a representation of the inverse, which the next three functions read.
+  // Replaces the factor L by a matrix that represents the inverse of L L': its lower triangle on the CPU, L^-1 on the
+  // GPU. Only the next three functions read this matrix.
   virtual void invert(const Block& l, const Settings& settings) const = 0;
   virtual Numbers inverse_diagonal(const Block& inverse) const = 0;
   virtual void inverse_times(const Block& inverse, const Block& b, const Block& out) const = 0;

@@ -43,7 +43,7 @@ template <int W> class Walk {
 
   // Calls row(weight, offset) for each row of cells under the window of a sorted point, where `offset` is the position
   // of the row in the grid, and `weight` the product of the window functions along the other coordinates. `along`
-  // receives the window along the first coordinate.
+  // receives the values of the window function along the first coordinate.
   template <class Row> void around(Count point, Values<W>& along, const Row& row) const {
     const Grid& grid = points_.grid;
     const double* const position = &points_.position[size_t(point * grid.d)];

@@ -45,8 +45,8 @@ class KeyTable {
   };
   View view() const { return {slots_.data(), slots_.size() - 1, shift_}; }
 
-  // Numbers the keys of some values. If the table is too large for the cache (`far`), the slots of later keys are
-  // prefetched.
+  // Sets codes[n] to the number of the key of value n, for the values `first` .. `last` - 1. If the table is too large
+  // for the cache (`far`), the slots of later keys are prefetched.
   template <bool far, class Key> void number(Count first, Count last, const Key& key, int none, int* codes) {
     constexpr Count ahead = 32;
     View table = view();

@@ -18,7 +18,7 @@ struct Kernel {
 // Compiles a formula. If `stored` is true, the kernel stores the terms of a sum: see store_terms().
 Kernel make_kernel(const std::string& formula, const std::vector<std::string>& declarations, bool stored = false);
 
-// Reduces pairs by one backend, on the devices that were given when the object was created.
+// Reduces pairs by one backend, on the devices of the settings with which Backend::pairs() created the object.
 class Pairs {
  public:
   virtual ~Pairs() = default;

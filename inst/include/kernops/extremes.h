@@ -15,8 +15,8 @@ template <int sign> struct Extreme : Settled<1> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
 };
 
-// The smallest (sign = 1) or largest (sign = -1) value, with its first index. The results have the numbers `first` ..
-// `last`: result 0 is the value, and result 1 is the index.
+// The smallest (sign = 1) or largest (sign = -1) value, with the index of its first occurrence. The results have the
+// numbers `first` .. `last`: result 0 is the value, and result 1 is the index.
 template <int sign, int first, int last> struct ExtremeAt : Settled<1, 1> {
   static constexpr int outputs = last - first + 1;
   template <class S> static KERNOPS_FN void start(S& s) {

@@ -359,8 +359,7 @@ struct MaternK {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // Adds the integrands in two directions from the largest integrand. All integrands are divided by the largest
-  // integrand.
+  // Sums values of the integrand in both directions from its maximum. All values are divided by the maximum.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));

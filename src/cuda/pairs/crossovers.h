@@ -68,7 +68,7 @@ constexpr int values_by_warpgroups = 896;                 // d  maximum without 
 // Panels: minimum numbers of contracted or summed entries, at which panels become faster than tiles.
 struct Panels {
   int several;  // minimum contracted entries if a pair has several numbers
-  // for sums with exponential weights: contracted plus summed entries, and minimum number of summed entries
+  // for sums with exponential weights: minimum of contracted plus summed entries; minimum of summed entries alone
   int weighed, weighed_columns;
   int differences, differences_careful;  // gradients; gradients whose sums must not use tensor cores
   int summed_columns;                    // contracted entries if a sum has at least `panel_columns` entries

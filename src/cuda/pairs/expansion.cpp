@@ -56,7 +56,7 @@ class Expander {
     if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
       return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
-    // long scaled vectors would be in shared memory in addition to the original vectors
+    // long vectors are not scaled, because the scaled vectors would take shared memory in addition to the originals
     if (root && (long_vectors_ || plan_.slots[row].size >= crossover::contracted)) return {};
     Expansion expansion{};
     expansion.exponent = exponent, expansion.distance = made->out, expansion.root = root, expansion.factor = factor;
@@ -64,9 +64,9 @@ class Expander {
     return expansion;
   }
 
-  // Returns whether the distance of the scaled vectors, and its root, can replace the distance of the original vectors
-  // and its root. Apart from the exponent, only polynomials with a constant term may read the root or the distance,
-  // because rounding errors are small compared with the constant.
+  // Returns whether the slots `distance` (|x - y|^2) and `root` (|x - y|) can be computed from the scaled vectors.
+  // Apart from the exponent, only polynomials with a constant term may read these slots, because rounding errors are
+  // small compared with the constant.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {
@@ -88,8 +88,8 @@ class Expander {
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
-  // Returns whether the scaled vector can replace the original vector. If threads hold vectors in registers, only one
-  // step may read the original vector.
+  // Returns whether the scaled vector can replace the original vector: a vector in the registers of a thread if only
+  // one step reads the vector, and a long vector if it has at least long_enough() entries.
   bool may_replace(int vector) const {
     return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }

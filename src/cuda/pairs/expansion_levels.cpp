@@ -1,9 +1,9 @@
 // Adds the slots and steps that the expansion of an exponent needs to a plan (cuda/pairs/expansion.cpp).
 //
-// There are three cases for an exponent with the factor c and the distance of x and y. If a thread holds the vectors in
-// registers, -2 c x replaces x. If the exponent contains the root of the distance, -c x replaces x and -c y replaces y.
-// If tiles contract the vectors, the inner product of two scaled vectors replaces the distance. These vectors are
-// padded with zeros to a multiple of 16 entries, which tensor cores require.
+// There are three cases. If a thread holds the vectors in registers, -2 c x replaces x in an exponent c |x - y|^2, and
+// -c x and -c y replace x and y in an exponent c |x - y|. If tiles contract the vectors, the inner product of two
+// scaled vectors replaces |x - y|^2. The scaled vectors are padded with zeros to a multiple of 16 entries, which tensor
+// cores require.
 #include <algorithm>
 
 #include "formula/op_table.h"

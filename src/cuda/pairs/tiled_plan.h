@@ -21,15 +21,15 @@ struct Entries {
   std::vector<int> numbers;  // slots of numbers of the pair that every entry reads, in addition to vectors
 };
 
-// The slots of an expansion. The exponent is c |x - y|^2, with the factor c and the distance |x - y|^2. The exponent is
-// computed as c |x|^2 + c |y|^2 + (x' | y'), with two norms and an inner product, where x' = -2 c x and y' = y. If the
-// inner product is contracted by tiles, put_scaled() of cuda/values.cuh scales x' and y', after subtracting a centre,
-// if there is one. If there is no expansion, all slots are 0.
+// The slots of an expansion. The exponent is c |x - y|^2, with the `factor` c and |x - y|^2 in the slot `distance`. The
+// exponent is computed as c |x|^2 + c |y|^2 + (x' | y'), with two norms and an inner product, where x' = -2 c x and y'
+// = y. If the inner product is contracted by tiles, put_scaled() of cuda/values.cuh scales x' and y', after subtracting
+// a centre, if there is one. If there is no expansion, all slots are 0.
 //
-// If `root` is set, the exponent contains the root of the distance: it is c |x - y| = -|x' - y'|, with x' = -c x and y'
-// = -c y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain
-// the root or the distance, `factors` has the factor of each of these products that is correct after x' and y' have
-// replaced x and y.
+// If `root` is set, this slot contains |x - y|, and the exponent is c |x - y| = -|x' - y'|, with x' = -c x and y' = -c
+// y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain |x - y|
+// or |x - y|^2, `factors` has the factor of each of these products that is correct after x' and y' have replaced x and
+// y.
 //
 // If coordinates have `weights`, the vectors are multiplied by the weights, and the norms are infinite or NaN if a
 // weight is negative.
@@ -131,8 +131,9 @@ inline bool reads(const Step& step, int slot) {
   return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
 }
 
-// find_expansion() finds the expansion of an exponent, without applying it. If `long_vectors` is true, only long
-// vectors are expanded. If it is false, a thread keeps its rows in registers, and vectors of any length are expanded.
+// find_expansion() finds the expansion of an exponent, without applying it. If `long_vectors` is true, only exponents
+// of long vectors are expanded. If `long_vectors` is false, a thread keeps its rows in registers, and exponents of
+// vectors of any length are expanded.
 int long_enough(const Plan& plan);  // minimum number of entries of a contraction; smaller for sums
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);

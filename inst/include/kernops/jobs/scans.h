@@ -13,7 +13,7 @@ struct ScanJob : SegmentJob {
 };
 
 // The scan functions of one instruction set. A carry is the state of all blocks of a segment before a block (for a
-// reversed scan, of all blocks after the block). Memory is aligned to 64 bytes.
+// reversed scan, of all blocks after the block). Carries, `states` and `scratch` are aligned to 64 bytes.
 struct ScanEngine {
   std::size_t state_bytes;  // bytes of the state of a block or a carry
   std::size_t (*scratch_bytes)(Count values, Count segments);

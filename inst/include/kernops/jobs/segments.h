@@ -77,9 +77,9 @@ struct SegmentJob {
   Count row(Count segment) const { return rows ? rows[segment] : segment; }
 };
 
-// The memory of a split of a scattered reduction (a part of the rows), in two arrays. `near` has bytes that every split
-// writes, and `far` has bytes that only groups with many values need. The arrays are aligned to 64 bytes. Successive
-// splits of a column are `near_step` and `far_step` bytes apart.
+// The memory of a split of a scattered reduction (a part of the rows), in two arrays. Every split writes its bytes of
+// `near`; only groups with many values use its bytes of `far`. The arrays are aligned to 64 bytes. Successive splits of
+// a column are `near_step` and `far_step` bytes apart.
 struct ScatterMemory {
   char *near, *far;
   std::size_t near_step, far_step;

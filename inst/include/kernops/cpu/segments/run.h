@@ -9,7 +9,7 @@ template <class R, bool skip> OneState<R> reduce_run(const double* x, Count leng
   using V = Pack<double>;
   using I = IntPack<double>;
   constexpr int W = V::width;
-  constexpr int ways = W < 4 ? 8 : 4;  // each lane of a state then has at most 256 values of a block
+  constexpr int ways = W < 4 ? 8 : 4;  // each lane of a state adds at most 256 of the 4096 values of a block
   PackState<R> s[ways];
   I at = I::iota() + I(j);
   Count k = 0;

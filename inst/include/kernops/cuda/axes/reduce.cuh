@@ -60,7 +60,7 @@ template <class R, class T, bool skip> __device__ void reduce_slices(const Slice
 }
 
 // Block n joins the states of all chunks of result n, and stores the joined state as the state of the first chunk.
-// Writes the result unless a softmax follows.
+// If `gives` is true (no softmax follows), also writes the result.
 template <class R, bool gives> __device__ void merge_slices(const SliceJob& job) {
   __shared__ SliceState<R> shared[slice_threads];
   for (long long result = blockIdx.x; result < job.results; result += gridDim.x) {

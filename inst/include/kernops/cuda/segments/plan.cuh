@@ -37,7 +37,7 @@ template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   for (int n = threadIdx.x; n < size / 32; n += blockDim.x) job.plan.ends[tile * (size / 32) + n] = bits[n];
 }
 
-// Stores, for each tile edge, the number of the first carry (partial state of a tile) that belongs to the segment which
+// Stores, for each tile edge, the index of the first carry (partial state of a tile) that belongs to the segment which
 // continues across this edge. One thread per tile edge.
 template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;

@@ -49,8 +49,9 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
     return kind_of<Formula, m - 1>() + Formula::Columns::nth(m - 1);
 }
 
-// The scalars of the pairs of some rows and all columns of a panel. A thread processes 4 columns. With digits, the 4
-// columns are adjacent. Without digits, a thread has 2 adjacent columns in each half of the panel.
+// The scalars of all pairs of `rows` rows with the columns of a panel. A thread processes 4 columns. If contractions
+// are products of digits, the 4 columns are adjacent; if not, a thread has 2 adjacent columns in each half of the
+// panel.
 template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;

@@ -1,9 +1,9 @@
 // The number formats in which tensor cores multiply, and their accuracy.
 //
-// A chunk of a vector is 64 bytes, or four units of 16 bytes. Thread 4 i + j of a warp holds unit j of some vectors: of
-// column i in every 8 columns, and of every eighth row from row i on. A format defines a type Part. The function part()
-// converts a unit of a row to a Part, and of_columns() reads a Part of 8 columns from shared memory. Two functions
-// multiply the Parts of 16 rows and 8 columns:
+// A chunk of a vector is 64 bytes, or four units of 16 bytes. Columns and rows are in groups of 8. Thread 4 i + j of a
+// warp holds unit j of column i of each group of columns, and unit j of row i of each group of rows. A format defines a
+// type Part. The function part() converts a unit of a row to a Part, and of_columns() reads a Part of 8 columns from
+// shared memory. Two functions multiply the Parts of 16 rows and 8 columns:
 //   add(c, x, x8, y)       adds to c the inner products of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 //   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of

@@ -51,7 +51,7 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
                        blocks = few && (shifts<Formula>() || Terms::of_row != 0 || sizeof(T) == 4) ? 3 : 2;
   Columns& columns;
   Contracted<T, L> numbers;
-  bool able = false;  // true if a matrix product can compute the tile
+  bool able = false;  // true if a matrix product can compute the sums of the tile
   int first = 0;      // first column of the tile
 
   __device__ __forceinline__ SumByEntries(const PairJob& job, int batch, Columns& columns, typename Base::Memory&)

@@ -53,7 +53,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
   }
 
-  // Calls take(q, index of the totals of run q) for one run q after another. If there are many runs (groups of adjacent
+  // Calls take(q, index of the totals of run q) for each run q, in order. If there are many runs (groups of adjacent
   // entries), the totals rotate through the registers, so that all runs use the same code, which compiles quickly. If
   // there are few runs, the rotation would take additional registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
