@@ -1,6 +1,7 @@
-# Covariances of observations that are weighted sums of the field over nodes: A k A', where k is the covariance of the
-# nodes, and each row of A contains the weights of an observation. `nodes` are `data$nodes` of a fit: targets without a
-# trend (predict_targets.R). `nodes` is NULL if each observation is a value of the field at a point.
+# Observations that are weighted sums of the field over nodes have the covariance matrix A K A', where K is the
+# covariance matrix of the field at the nodes, and each row of A contains the weights of an observation. The argument
+# `nodes` is `data$nodes` of a fit, a list in the form of targets (predict_targets.R) without a trend; it is NULL if
+# each observation is a value of the field at a point.
 
 # The weighted sums of rows of x over the nodes of each observation.
 by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
@@ -12,7 +13,8 @@ at_nodes <- function(b, nodes) {
   nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]
 }
 
-# The points at which the field is observed: the nodes of the observations, or the points of the observations.
+# The points at which the field is observed: the nodes of the observations or, without nodes, the points of the
+# observations.
 seen_points <- function(data) data$nodes$u %||% data$u
 
 # The counterpart of dense_factor() for observations of averages, on the host. Its functions ignore the argument `x`,

@@ -40,7 +40,8 @@ data_of_records <- function(records) {
        block = rep(1L, nrow(records)), logdet_xx = 0)
 }
 
-# The trend in the form of orthonormal_trend(), computed from the triangular factor of [X, y] over all observations.
+# The trend in the form of orthonormal_trend(), computed from `root`, the triangular factor of the QR decomposition of
+# [X, y] for all observations.
 block_trend <- function(root, names) {
   p <- length(names)
   r <- root[seq_len(p), seq_len(p), drop = FALSE]

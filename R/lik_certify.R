@@ -1,9 +1,9 @@
-# Bounds for the exact likelihood of a fit, and for all results that are products with the inverse of S, the exact
+# Bounds for the exact likelihood of a fit, and for all results that are products with S^-1, where S is the exact
 # covariance matrix of the observations.
 
 # The problem to certify: the columns B = (Q, r, k), where Q is an orthonormal basis of the trend, r is the response
-# minus its projection on Q, and k are the covariances with the sites; `x`, the trend at the sites in the basis Q;
-# `prior`, the variance of the field at the sites; `moments`, the predictions of the fit.
+# minus its projection on Q, and k are the covariances of the observations with the field at the sites; `x`, the trend
+# at the sites in the basis Q; `prior`, the variance of the field at the sites; `moments`, the predictions of the fit.
 certified_problem <- function(object, sites) {
   data <- object$data
   input <- list(theta = object$theta, x = data$u, y = sites$u)
@@ -34,11 +34,11 @@ dense_bounds <- function(system, problem) {
 # the last step.
 most_steps <- 200
 
-# One run of conjugate gradients solves the systems with B and with the probes, which are random vectors. If the
-# solutions for B or for the probes are not precise, they are computed again with smaller residuals. The second run
-# continues from the solution for B, but starts from zero for the probes, since the quadrature needs all steps. With the
-# residual E = B - S X of the solution X, the lower bound is B' X + X' E. The lower bound is smaller than B' S^-1 B by
-# E' S^-1 E <= E' P^-1 E / a, where a is a lower bound of the eigenvalues of P^-1/2 S P^-1/2.
+# One run of conjugate gradients solves the systems S X = B and S Y = Z, where the columns of Z are random probes. If X
+# or Y is not precise, it is computed again with a smaller residual. For X, the second run continues from the first
+# solution; for Y, the second run starts from zero, since the quadrature needs all steps. With the residual E = B - S X,
+# the lower bound of B' S^-1 B is B' X + X' E. The difference between B' S^-1 B and the lower bound is E' S^-1 E <= E'
+# P^-1 E / a, where P is the preconditioner, and a is a lower bound of the eigenvalues of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -75,7 +75,7 @@ bounds_by_solver <- function(system, object, problem, settings) {
   c(bounds, list(logdet = logdet$interval, steps = steps))
 }
 
-# The matrices `lower` and `upper` from an approximate solution x.
+# The matrices `lower` and `upper` of certified_bounds(), computed from an approximate solution x of S x = b.
 forms_bounded <- function(system, precond, b, x, logdet) {
   space <- system$space
   error <- space$axpby(1, b, -1, system$product(x, "float64"))
@@ -104,8 +104,8 @@ is_precise <- function(bounds, problem) {
   gap[[1]] <= 0.1 && all(gap[-1] <= 0.01 * variance)
 }
 
-# Returns a preconditioner of low rank if its remainder is negligible, otherwise Vecchia's preconditioner with more
-# neighbours than the fit has, so that intervals are short even if the fit is poor.
+# Returns a preconditioner of low rank if the low-rank part leaves a negligible remainder of S. Otherwise returns
+# Vecchia's preconditioner with more neighbours than the fit has, so that intervals are short even if the fit is poor.
 certifying_preconditioner <- function(system, object) {
   if (min(system$lambda) > 0 && best_preconditioner(system, small = 0.01) == "pivoted_cholesky") {
     return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))

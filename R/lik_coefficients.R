@@ -1,5 +1,5 @@
-# The coefficients b ~ N(0, I) of effects in Vecchia's approximation, computed from their precision S = I + L' B' V^-1 B
-# L.
+# The coefficients b ~ N(0, I) of effects B L b in Vecchia's approximation. V is the covariance matrix of the field and
+# the noise, and S = I + L' B' V^-1 B L is the precision of b given the data.
 #
 # solve_effects() computes the list below; the likelihood and predictions use only this list and no other part of S. The
 # computation starts from the inner products of the columns [y X B L] with respect to V^-1. The first `known` columns
@@ -7,7 +7,7 @@
 #
 #   logdet          log det S
 #   along           S^-1 L' B' V^-1 [y X]
-#   gram            the products of y and X with the coefficients integrated out, [y X]' (V + B L L' B')^-1 [y X]
+#   gram            [y X]' (V + B L L' B')^-1 [y X], the inner products of y and X after b is integrated out
 #   by_gram(by_known)  the derivatives of log det S + sum(by_known * gram) with respect to the products of all columns:
 #                   a symmetric matrix, for the function adjoint() of row_sparse() and for sum_of_blocks()
 #   joint(r)        the joint distribution of the coefficients of X R and of b given the data, for a matrix R; J is its
@@ -30,10 +30,10 @@
 solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
-# The products C' U' U C of the columns C of `entries`, in the cheapest form. A dense factor of up to
-# `dense_coefficients` coefficients takes milliseconds. An operation of a sparse factor takes about `sparse_cost` times
-# as long as an operation of a dense factor. In measurements, computing a sparse factor with `most_operations`
-# operations took some seconds, as long as solving the same system by conjugate gradients.
+# The matrix C' U' U C, where `entries` has the columns of C, in the form that takes the least time to factor or to
+# solve with. A dense factor of up to `dense_coefficients` coefficients takes milliseconds. An operation of a sparse
+# factor takes about `sparse_cost` times as long as an operation of a dense factor. In measurements, computing a sparse
+# factor with `most_operations` operations took some seconds, as long as solving the same system by conjugate gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
@@ -67,7 +67,7 @@ joint_by_root <- function(root, p) {
        determined = function(rows) sum(1 - diag(chol2inv(root))[p + rows]))
 }
 
-# The rows of a matrix x, or the elements of a vector x, after the first p.
+# The rows after the first p rows of a matrix x, or the elements after the first p elements of a vector x.
 rows_behind <- function(x, p) {
   rows <- p + seq_len(NROW(x) - p)
   if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]

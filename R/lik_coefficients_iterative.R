@@ -8,8 +8,8 @@
 # and random signs z, projected on the complement of Q, estimate the remaining part of the trace. Q and z are chosen at
 # the first parameters and kept for all other parameters. The gradient is the derivative of this estimate.
 
-# The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
-# environment of coefficient_probes(), or NULL if no determinant is needed.
+# An operator that multiplies by C' U' U C, where `entries` has the columns of C. The first `known` columns of C are
+# dense. `probes` is the environment of coefficient_probes(), or NULL if no determinant is needed.
 operator_of_products <- function(entries, rows, known, probes) {
   low <- row_sparse(rows_behind(entries$columns, known) - known, rows_behind(entries$values, known),
                     entries$size - known)
@@ -22,7 +22,7 @@ operator_of_products <- function(entries, rows, known, probes) {
   )), class = "product_operator")
 }
 
-# Applies f to some columns of b at a time.
+# Applies f to groups of `width` columns of b, and joins the results.
 by_columns <- function(b, f, width = 16) {
   parts <- split(seq_len(ncol(b)), (seq_len(ncol(b)) - 1) %/% width)
   matrix(unlist(lapply(parts, function(part) f(b[, part, drop = FALSE]))), ncol = ncol(b))
@@ -128,8 +128,8 @@ gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   gap - (explained + t(explained)) / 2
 }
 
-# The contribution of the diagonal and of X to the blocks. All coefficients of one level are observed at the same
-# points.
+# The contribution of the diagonal matrix and of X to the result of gap_of_blocks(). All coefficients of one level are
+# observed at the same points.
 squares_of_blocks <- function(x, rows, size) {
   diagonal <- x$diagonal[x$known + rows]
   if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))

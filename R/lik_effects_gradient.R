@@ -2,8 +2,9 @@
 
 # The derivatives of -2 log-likelihood. Parameters of the field change the rows of U, and thus the inner products of
 # whitened columns. Parameters of an effect change only the inner products of the columns of the effect. Let A be the
-# derivatives of the value with respect to these products, and H = L^-1 dS L'^-1. The value then changes by the sum of
-# tr (I - A_l) H over the levels l, where A_l is the diagonal block of A for the coefficients of level l.
+# matrix of the derivatives of the value with respect to these products, let L L' be the covariance matrix of the
+# coefficients of a level, and let H = L^-1 d(L L') L'^-1. The value changes by the sum of tr (I - A_l) H over the
+# levels l, where A_l is the diagonal block of A for the coefficients of level l.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_gram <- solved$by_gram()
@@ -27,7 +28,7 @@ gradient_of_effects <- function(effects, theta, by_gram, known) {
   total
 }
 
-# The matrices L^-1 dS L'^-1, one for each parameter of an effect.
+# The matrices H = L^-1 d(L L') L'^-1, one for each parameter of an effect.
 whitened_slopes <- function(effect, theta) {
   root <- effect_root(effect, theta)
   lapply(effect_slopes(effect, theta), function(slope) {
@@ -52,8 +53,8 @@ effects_information <- function(problem, sets, theta, solved, results, profiled)
   if (profiled) information - tcrossprod(along) / results$degrees else information
 }
 
-# With the residual r and e = U r, a change of the field changes V by -V (dU' U + U' dU) V. Therefore U dV P y is
-# -(U'^-1 dU' e + dU r).
+# A change dU of U changes V = (U' U)^-1 by dV = -V (dU' U + U' dU) V. With P y = V^-1 r for the residual r, and with e
+# = U r, it follows that U dV P y = -(U'^-1 dU' e + dU r).
 change_of_field <- function(problem, sets, theta, solved, p) {
   step <- 1e-4 * if (theta[[p]] == 0) 1 else abs(theta[[p]])
   moved <- rows_beside_effects(problem$operators, problem$field, sets, replace(theta, p, theta[[p]] + step),

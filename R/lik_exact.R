@@ -1,6 +1,7 @@
 # The exact likelihood, computed from a Cholesky factor of the covariance matrix. All evaluations use the same memory.
 
-# `before`: the factor of the first observations, if all evaluations use the parameters of this factor; otherwise NULL.
+# `before` is the factor of the first observations, if all evaluations use the parameters of this factor; otherwise
+# NULL.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
   locations <- covariance_factor(data, model, backend, call, before)
   factor <- with_factor_within(locations, data, model)
@@ -8,8 +9,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   derivatives_of <- derivative_products(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # a search must not end at a nearly singular matrix: at the rescaled parameters, this matrix might have no Cholesky
-    # factor because of rounding
+    # a search must not end at a nearly singular matrix: after the variances are multiplied by the profiled scale,
+    # rounding errors might leave this matrix without a Cholesky factor
     if (bad == 0 && search) {
       bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
@@ -196,7 +197,7 @@ noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
 
-# Generalised least squares, computed as an ordinary projection of whitened columns.
+# Generalised least squares, computed by ordinary least squares with the whitened response and the whitened trend.
 factor_results <- function(factor, data, reml, profile) {
   rows <- length(data$y)
   p <- ncol(data$x)

@@ -10,7 +10,7 @@
 #           first column and the derivatives with respect to parameters in the other columns. phi is a named vector or,
 #           if parameters have predictors, a list of numbers and of vectors as long as y
 # expected  if the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
-#           expectation of minus the second derivative, or (d mean / d eta)^2 / variance
+#           expectation of the negative second derivative, or (d mean / d eta)^2 / variance
 # links     the names of the links, beginning with the default
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the starting value and the lower and upper limits of the search
@@ -36,11 +36,12 @@ family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL,
 in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.
-#   terms       value, the log density; slope, its derivative with respect to eta; weight, minus the second derivative;
-#               bend, the derivative of the weight; and, if the log density is not concave, the expected weight
+#   terms       value, the log density; slope, its derivative with respect to eta; weight, the negative second
+#               derivative; bend, the derivative of the weight; and, if the log density is not concave, the expected
+#               weight
 #   dispersion  the derivatives of value, slope and weight with respect to each parameter
-#   fallback    the terms and the dispersion with the expected weight in place of the weight; minus the second
-#               derivative follows the terms
+#   fallback    the terms and the dispersion with the expected weight in place of the weight; the terms are followed by
+#               the negative second derivative
 #   one_mode    whether the log density is concave, so that the process has one mode
 density_of <- function(row, link) {
   pick <- function(formula) if (is.null(names(formula))) formula else as.list(formula)[[link]]
@@ -99,8 +100,8 @@ density_columns <- function(formula, y, w, eta, phi) {
 }
 
 # The value and the derivatives of the log density at eta. `constant` is a result of density_constant(). If the log
-# density is not concave, the result also has the `expected` weights or, with `fallback`, minus the second derivatives
-# as `curvature`.
+# density is not concave, the result also has the `expected` weights or, with `fallback`, the negative second
+# derivatives as `curvature`.
 density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi), fallback = FALSE) {
   texts <- if (fallback) family$density$fallback else family$density
   columns <- density_columns(texts$terms, y, w, eta, phi)

@@ -1,7 +1,7 @@
 # Families with constructors or objects in R: binomial, Poisson, negative binomial, gamma, Student.
 
-# The formula is the log density minus its maximum, as a function of the difference between the logarithms of the mean
-# and of the count, so that cancellation is small for large counts. `constant` is the log density at the maximum.
+# The formula is the log density minus its maximum, as a function of log(mean) - log(count), so that cancellation is
+# small for large counts. `constant` is the log density at the maximum.
 poisson_row <- family_row(
   formula = "IfElse(-y, -Exp(eta), Let(r, eta - Log(Max2(y, 1)), -y * (Expm1(r) - r)))",
   constant = function(y, w, phi) w * stats::dpois(y, y, log = TRUE),
@@ -106,7 +106,7 @@ gaussian_row <- family_row(
 student_row <- family_row(
   formula = "LgammaDiff(df / 2, 0.5) - Log(pi * df) / 2 - Log(scale) + Log(w) / 2 -
              (df + 1) / 2 * Log1p(w / df * Square((y - eta) / scale))",
-  # the expectation of minus the second derivative, which does not depend on eta
+  # the expectation of the negative second derivative, which does not depend on eta
   expected = "w * (df + 1) / (df + 3) / Square(scale)",
   parameters = list(df = function(y, spread) c(4, 1, 1e3), scale = scale_limits), links = "identity",
   variance = function(mu, w, phi) {

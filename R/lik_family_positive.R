@@ -1,7 +1,7 @@
 # Families of positive numbers, and of times that may be censored.
 
-# The inverse Gaussian distribution, whose variance is mu^3 / shape. The expected weight is the expectation of minus the
-# second derivative.
+# The inverse Gaussian distribution, whose variance is mu^3 / shape. The expected weight is the expectation of the
+# negative second derivative.
 inverse_gaussian_row <- family_row(
   formula = "(Log(w * shape) - w * shape * Square(Expm1(Log(y) - eta)) / y) / 2",
   expected = "w * shape * Exp(-eta)",
@@ -38,8 +38,9 @@ lognormal_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::plnorm(q, eta - phi[["sigma"]]^2 / 2, phi[["sigma"]])
 )
 
-# A time that is censored at t has the response -t. exp(eta) is the mean of times without censoring; `log_time` is a
-# formula of the logarithm of the cumulative hazard, whose derivative by the logarithm of time is `shape`.
+# A time that is censored at t has the response -t. exp(eta) is the mean of times without censoring; `cumulative` is the
+# formula of the logarithm of the cumulative hazard. The derivative of this logarithm with respect to the logarithm of
+# time is the shape, and `log_shape` is the formula of its logarithm.
 survival_row <- function(cumulative, log_shape, parameters, shape_of) {
   scale_of <- function(mu, phi) mu / gamma(1 + 1 / shape_of(phi))
   family_row(

@@ -33,8 +33,8 @@ with_zeros <- function(row, name, at_zero, response, expected = NULL) {
 hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
 
 # The log probability of zero is log(zi + (1 - zi) exp(-m)) for the rate m; `log_rate` is the formula of log(m). Let I
-# be the information of `row`, and s its score at y = 0. The expectation of minus the second derivative is (1 - zi) I -
-# zi (1 - zi) s^2 P0 / P, where P0 is the probability of zero in the distribution `row`, and P is the probability of
+# be the information of `row`, and s its score at y = 0. The expectation of the negative second derivative is (1 - zi) I
+# - zi (1 - zi) s^2 P0 / P, where P0 is the probability of zero in the distribution `row`, and P is the probability of
 # zero including the additional zeros.
 zero_inflated_row <- function(row, log_rate, information, score) {
   # if the log rate exceeds 200, the probability is 0, and powers of the rate would overflow in derivatives

@@ -46,8 +46,8 @@ iterative_likelihood <- function(data, model, how) {
   }, costly = TRUE, subset_sizes = subset_sizes, sufficient_precision = sufficient_precision)
 }
 
-# A list with the operators that multiply by the covariance matrix and by its derivatives, in the precision of `how`,
-# and the data that these operators read.
+# A list with the operators that multiply by the covariance matrix and by the derivatives of this matrix, and the data
+# that these operators read. Operators without another comment have the precision of `how`.
 iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(
@@ -101,8 +101,8 @@ dense_size <- function(n, how) {
 
 # The state for a search: it has a gradient, but no value. Traces are estimated with vectors of random signs, the probes
 # of least variance. A trace is the sum of two parts. The part in a space of smooth vectors is computed exactly, and
-# random signs estimate the rest. Smooth vectors contribute most to the variance of the estimate, and they dominate the
-# derivatives along a ridge of the likelihood where ranges are long.
+# random signs estimate the rest. Without the exact part, smooth vectors would contribute most to the variance of the
+# estimate. They also dominate the derivatives along a ridge of the likelihood with long ranges.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data
@@ -164,8 +164,9 @@ conditional_variances <- function(data, model, theta, sample = 200, m = 30, fiel
 }
 
 # Decomposes the trend, X = Q R with orthonormal columns of Q, and the response, y = Q along + rest. Conjugate gradients
-# stop relative to the norm of each right-hand side: without this decomposition, a northing of 5.6e6 or a large mean
-# would end the iterations too early for the varying part of the response.
+# stop at a residual relative to the norm of the right-hand side. Without this decomposition, a large mean, or a
+# covariate such as a northing of 5.6e6, would stop the iterations before the solution for the varying part of the
+# response is precise.
 trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))

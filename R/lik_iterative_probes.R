@@ -14,7 +14,7 @@ search_probes <- function(control, n, basis) {
       count <<- number
       vectors <<- NULL
     },
-    # divides the tolerance of the residuals by 10; FALSE if the tolerance is already small enough
+    # divides the tolerance of the residuals by 10, or returns FALSE if the tolerance is already small enough
     sharpen = function() {
       if (tol <= max(control$cg_tol, 1e-5)) return(FALSE)
       tol <<- max(tol / 10, control$cg_tol)

@@ -1,11 +1,12 @@
-# The Laplace approximation for observations y with the distribution of a family (gp_family.R): the density of y, in
-# which the process is integrated out.
+# The Laplace approximation of the density of observations y with the distribution of a family (gp_family.R). The
+# density of y is an integral over the process.
 #
-# Let h be the mode of the process given y, k = K^-1 h, and W minus the second derivatives of the log density at h. Then
+# Let h be the mode of the process given y, let k = K^-1 h, and let the diagonal matrix W contain the negative second
+# derivatives of the log density at h. Then
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(I + K W)
 # (Rasmussen and Williams 2006, 3.32), where det(I + KW) = det(K + W^-1) det W for positive W. The factor of K + W^-1 is
-# the factor of I + W^1/2 K W^1/2 with scaled rows, so its relative accuracy is the same, even if W is very small.
-# lik_laplace_dense.R treats W with negative entries.
+# the factor of I + W^1/2 K W^1/2 with scaled rows, so both factors have the same relative accuracy, even if W is very
+# small. lik_laplace_dense.R treats W with negative entries.
 #
 # A search optimises the parameters of the covariance, the parameters of the family and the coefficients of the trend.
 # The table of parameters of `model` has rows for all three; `model$field` is the covariance model alone
@@ -71,8 +72,8 @@ split_parameters <- function(theta, model, data) {
 
 # The gradient of the value with respect to all parameters. The mode depends on the parameters, and W depends on the
 # mode; the vector u accounts for this dependence (Rasmussen and Williams 2006, 5.23 and 5.24). Let v be the variances
-# of the process given the data, and D minus the second derivatives of the log density. Then s = v dW and u = (I + D
-# K)^-1 s.
+# of the process given the data, dW the derivatives of the weights W with respect to the process, and D the diagonal
+# matrix of the negative second derivatives of the log density. Then s = v dW and u = (I + D K)^-1 s.
 dense_laplace_gradient <- function(factor, state, data, field) {
   posterior <- state$posterior
   variance <- posterior$variances()
@@ -101,9 +102,9 @@ dispersion_terms <- function(state, data, phi = state$phi) {
 }
 
 # The information matrix for the search. The blocks for the covariance and for the trend are the information matrices of
-# the Gaussian model that has the same mode. The block for the covariance is the average information, from the columns
-# dK k. inverse_times(b) multiplies b by the inverse covariance of the Gaussian model. The block for the family is the
-# information of the log density if the process is held fixed.
+# the Gaussian model that has the same mode. The block for the covariance is the average information, computed from the
+# columns dK k. inverse_times(b) multiplies b by the inverse of the covariance matrix of this Gaussian model. The block
+# for the family is the information of the log density for a fixed process.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
@@ -119,7 +120,7 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
   whole
 }
 
-# The information on parameter n of the family if the process is held fixed.
+# The information on parameter n of the family for a fixed process.
 parameter_information <- function(n, state, data) {
   phi <- state$phi
   slopes <- function(phi) dispersion_terms(state, data, phi)$value[, n]

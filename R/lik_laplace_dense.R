@@ -2,8 +2,8 @@
 # (lik_laplace.R).
 #
 # The diagonal matrix M equals W, except in the rows r where W is small or negative; in the rows r, M has the expected
-# weights. Let d = M - W in these rows, A = (K + M^-1)^-1, S = M^-1 - M^-1 A M^-1 the covariance of the process for the
-# weights M, and R' R = I - d^1/2 S_rr d^1/2. Then
+# weights. Let d = M - W in these rows and A = (K + M^-1)^-1. Let S = M^-1 - M^-1 A M^-1, which is the covariance of the
+# process for the weights M, and let R' R = I - d^1/2 S_rr d^1/2. Then
 #   log det(I + K W) = log det(I + K M) + 2 log det R
 #   (K + W^-1)^-1 = A - C C'           C = A_r M_r^-1 d^1/2 R^-1
 #   (K^-1 + W)^-1 = S + G G'           G = M^-1 (I_r d^1/2 R^-1 - C)
@@ -14,7 +14,7 @@
 #   posterior(terms)      NULL where K^-1 + W is not positive definite; otherwise a list of
 #     weight, less        M, and C, which has a column for each of the rows r
 #     logdet              log det(I + K W)
-#     change(s)           the result of change_of_mode() for D = W
+#     change(s)           the result of change_of_mode() with D = W
 #     variances()         the variances of the process given the data
 #     trend(x)            R and z = P X R^-1 for R' R = X' P X, with P = (K + W^-1)^-1
 #     inverse_times(b)    P b; only after slope() of the factor was called
@@ -83,7 +83,7 @@ dense_posterior <- function(factor, weight, deficits, solve_weighted) {
         solved <- factor$solve(half, TRUE) - less %*% crossprod(less, x)
         if (!is.null(root)) return(list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE))))
       }
-      # with W, the information on the trend is not positive definite; the weights M replace W
+      # the weights M replace W, because with W the information on the trend is not positive definite
       white <- qr(half, LAPACK = FALSE)
       list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
     },

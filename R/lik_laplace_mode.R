@@ -1,11 +1,11 @@
 # The mode of the process given the data, by Newton's method, and the weights of the observations at the mode.
 #
-# `terms` is a result of density_terms(): the log density and its derivatives. The weights are minus the second
+# `terms` is a result of density_terms(): the log density and its derivatives. The weights are the negative second
 # derivatives. If the log density is not concave, weights may be negative, and Newton's steps use the `expected` weights
 # instead.
 
-# Returns a function of the process h, which computes the log density and its derivatives at h. All weights of Newton's
-# steps are positive.
+# Returns a function that computes the log density and its derivatives at a process h. The weights in its result that
+# Newton's steps use are positive.
 terms_of <- function(data, state) {
   family <- data$family
   mean <- data$offset + as.vector(data$basis %*% state$beta)
@@ -22,15 +22,15 @@ least_weight <- 1e-100
 # The weights of Newton's steps, which are positive.
 step_weights <- function(terms) terms$expected %||% terms$weight
 
-# The weights, in which expected weights replace negative and small weights.
+# The weights after expected weights have replaced negative and small weights.
 positive_weights <- function(terms) {
   low <- which(terms$weight < 0.01 * step_weights(terms))
   pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
 }
 
 # The mode with the weights for the determinant and with `posterior`, the result of posterior_of(terms). posterior_of()
-# returns NULL if the precision of the process given the data is not positive definite; with `fallback`, it is then
-# called with the expected weights.
+# returns NULL if the precision of the process given the data is not positive definite. In this case, and if `fallback`
+# is TRUE, posterior_of() is called again with the expected weights.
 weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)
@@ -41,13 +41,13 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (!is.null(posterior)) replace(mode, "posterior", list(posterior))
 }
 
-# The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h, the
-# `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is singular. The last
-# call of newton() is at the mode. The slope of a step is the derivative of the log density along the step. Near the
-# mode, the slope of each step must be at most `decrease` times the slope of the previous step, until the slope is about
-# as small as rounding errors. Rounding errors are large if observations are large counts. Therefore the search stops
-# when the slope is within the rounding error of its terms, and a step is not halved if its gain is within the rounding
-# error of the density.
+# The process h of highest density given the data, computed by Newton's method with halved steps. Returns a list of h, k
+# = K^-1 h, the `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is
+# singular. The last call of newton() is at the mode. The slope of a step is the derivative of the log density along the
+# step. Near the mode, the slope of each step must be at most `decrease` times the slope of the previous step, until the
+# slope is about as small as rounding errors. Rounding errors are large if observations are large counts. Therefore the
+# search stops when the slope is within the rounding error of its terms, and a step is not halved if its gain is within
+# the rounding error of the density.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
@@ -82,8 +82,8 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
   c(state, list(converged = converged, steps = iteration))
 }
 
-# The relative rounding error of log densities: a log density, for example of a count, is a difference of terms, and
-# rounding errors are relative to these terms.
+# The size of the rounding errors of log densities and of their derivatives. A log density, for example of a count, is a
+# difference of terms, and its rounding error is proportional to these terms.
 value_rounding <- function(terms) {
   .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))
 }
@@ -101,10 +101,10 @@ curved_step <- function(state, terms, step_solve) {
   if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)
 }
 
-# The solution `u` of (I + D K) u = s, and `ku` = K u, where D is minus the second derivatives of the log density.
-# step_solve(s) returns the solution with weights W in place of D, or NULL if a matrix is singular. K u solves (K^-1 +
-# D) K u = s, by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, because each
-# direction is K q for a known q.
+# The solution `u` of (I + D K) u = s, and `ku` = K u, where D is the diagonal matrix of the negative second derivatives
+# of the log density. step_solve(s) returns the solution with weights W in place of D, or NULL if a matrix is singular.
+# Conjugate gradients with the preconditioner K^-1 + W solve (K^-1 + D) K u = s for K u. The inverse of K is not needed,
+# because each direction is K q for a known q.
 change_of_mode <- function(s, curvature, step_solve, maxit = 500, enough = 1e-26) {
   step <- step_solve(s)
   if (is.null(step) || is.null(curvature) || all(s == 0)) return(step)

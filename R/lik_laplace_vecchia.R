@@ -154,7 +154,8 @@ latent_newton <- function(system) {
   }
 }
 
-# Returns a function of s that solves with the given weights: the argument step_solve of change_of_mode().
+# Returns the argument step_solve of change_of_mode(), a function of s that solves (I + W K) u = s, where W has the
+# given weights.
 latent_change <- function(system, weight) {
   share <- system$share(weight)
   function(s) {
@@ -171,11 +172,11 @@ latent_change <- function(system, weight) {
 free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$parameters)) %in% field$nugget
 
 # The derivatives of the likelihood and of C k with respect to each parameter of the field, from the derivatives of the
-# rows of U = D^-1 (I - B). C is the covariance of the process at the observations. Let f = C k at the places, which are
-# the distinct locations, and w = U f. Then
+# rows of U = D^-1 (I - B). C is the covariance matrix of the process, without the nugget, at the observations. Let f =
+# C k at the places, which are the distinct locations, and let w = U f. Then
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
 # The derivatives of the rows with respect to one parameter take as much memory as the rows, so the derivatives are
-# computed in blocks of at most `max_entries` numbers. v denotes the variances of the process given the data, and g = K
+# computed in blocks of at most `max_entries` numbers. v denotes the variances of the process given the data, and g = C
 # u at the places.
 latent_changes <- function(sets, system, state, parts, max_entries = 2^22) {
   weight <- state$terms$weight

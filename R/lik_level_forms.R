@@ -5,12 +5,13 @@
 #   log det S = log det D + tr log A,  tr log A = sum_q q' log(A) q + E z' log(A) z.
 # Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
 # and random signs z are projected on the orthogonal complement of the columns q (Ubaru, Chen and Saad 2017). To first
-# order, the error of z' log(A) z is the error of z' X z. A control variate reduces this error: z' X_0 z at the
-# reference, that is, at the parameters where D, q and z are chosen. The expected value of z' X_0 z, tr X_0 - sum_q q'
-# X_0 q, is known. X_0 is computed with the incomplete factor of the field, and the diagonal of X_0 from sparse columns.
-# The reference is kept while parameters change, so that the estimate is a smooth function of the parameters whose
-# derivatives are the derivatives of the forms (lik_log_forms.R). The error grows with the distance of the parameters
-# from the reference. Therefore a search is repeated with a new reference at the parameters where it ended.
+# order, the error of z' log(A) z is the error of z' X z. A control variate reduces this error: z' X_0 z, where X_0
+# approximates X at the reference, that is, at the parameters where D, q and z are chosen. The expected value of z' X_0
+# z, tr X_0 - sum_q q' X_0 q, is known. Products with X_0 use the incomplete factor of the field, and the diagonal of
+# X_0 is computed from sparse columns. The reference is kept while parameters change, so that the estimate is a smooth
+# function of the parameters, with the derivatives of the forms (lik_log_forms.R) as its derivatives. The error grows
+# with the distance of the parameters from the reference. Therefore a search is repeated with a new reference at the
+# parameters where the search ended.
 
 # `level_basis` is the number of columns q, and `most_level_signs` is the maximum number of columns z.
 level_basis <- 16
@@ -27,7 +28,7 @@ level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE)
 # Estimates log det S. `schur` is a list of the `size` of S; of product(x, loose), which returns S x; and of `rough`, an
 # approximation of S by the incomplete factor. `rough` has two functions: diagonal() returns the diagonal, and forms(x)
 # returns x' S x for columns x. The result has the `logdet` and its `error`, with the `directions` v and their `signs`:
-# a change dS changes log det S by the sum of signs * v' dS v. NULL if S is not positive definite.
+# a change dS changes log det S by the sum of signs * v' dS v. The result is NULL if S is not positive definite.
 logdet_of_levels <- function(schur, probes) {
   fresh <- is.null(probes$reference)
   first <- probes$reference %||% level_reference(schur, probes)
@@ -83,7 +84,7 @@ level_basis_of <- function(schur, scale) {
   dominant_basis(list(size = schur$size, product = function(x) product(x, 1e6)), rank)
 }
 
-# A x for A = D^-1/2 S D^-1/2.
+# Returns a function of x that computes A x for A = D^-1/2 S D^-1/2, where D is `scale`.
 scaled_product <- function(schur, scale) {
   root <- sqrt(scale)
   function(x, loose = 1) schur$product(x / root, loose) / root

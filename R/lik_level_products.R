@@ -1,9 +1,9 @@
 # Products, solutions and derivatives for the posterior precision of a field and of effects, and for the Schur
 # complement of the coefficients of effects. The notation is that of R/lik_latent_levels.R.
 
-# The parts of the posterior precision that observations with weights `share` contribute: the diagonal for the `places`
-# of the field, which are distinct locations; the matrix C = `entries` of effects; and gather() and spread() of
-# observed_places().
+# The contribution of observations to the posterior precision. D is the diagonal matrix of their weights `share`. The
+# list also has `places`, the contribution to the diagonal for the places of the field, which are distinct locations;
+# `entries`, the matrix C of effects; and the functions gather() and spread() of observed_places().
 observed_levels <- function(entries, system, share) {
   list(share = share, places = system$precision(share), entries = entries, gather = system$gather,
        spread = system$spread)
@@ -25,8 +25,8 @@ solve_places <- function(field, w, b, tol = level_tolerance) {
   if (is.null(solved)) b * NaN else solved
 }
 
-# The Schur complement S as the argument of logdet_of_levels(). In product(x, loose), the error of a solution with F may
-# be `loose` times `level_tolerance`.
+# The Schur complement S in the form of the argument `schur` of logdet_of_levels(). In product(x, loose), the tolerance
+# of systems with F is `loose` times `level_tolerance`.
 schur_of_levels <- function(field, w) {
   list(
     size = w$entries$size,
@@ -79,8 +79,8 @@ sums_of_columns <- function(field, w, max_entries = 1e7) {
   sums
 }
 
-# H^-1 b, by iterations that start from the approximation `from`; NULL if F has no factor. A factor L that was computed
-# at other weights is reused if few iterations are sufficient with it.
+# H^-1 b, by iterations that start from the approximation `from`; NULL if F has no factor. If few iterations are
+# sufficient with a factor L that was computed at other weights, this factor is reused.
 solution_of_levels <- function(field, w, b, from, tol, first) {
   b <- as.matrix(b)
   system <- system_of_levels(field, w, first)
@@ -94,9 +94,9 @@ solution_of_levels <- function(field, w, b, from, tol, first) {
   solved(as.matrix(from))$solution
 }
 
-# The matrix H for solve_system(), with the solution of
+# The matrix H in the form of a system for solve_system(). The preconditioner is the matrix
 #   [D, E'; E, L L' + E D^-1 E'],  E = A' D_y C,
-# as the preconditioner. D is the diagonal of I + C' D_y C for observations with weights D_y, and L is the factor of F.
+# where D is the diagonal of I + C' D_y C for observations with weights D_y, and L is the factor of F.
 system_of_levels <- function(field, w, first) {
   scale <- diagonal_of_levels(w)
   levels_of <- function(x) x[first, , drop = FALSE]
@@ -128,8 +128,8 @@ dense_sets <- function(sets, size) {
 
 # The derivatives of log det S, from the directions v of its forms: with respect to the rows of U, and with respect to
 # the weights of observations. The derivatives by weights are used as the `variances` of the process. `images` has the
-# columns (S - I) v. With f = F^-1 A' D C v, a change of Q changes v' S v by f' dQ f, and a change of D by the sum of dD
-# (C v - A f)^2.
+# columns (S - I) v. With f = F^-1 A' D C v, a change dQ of Q changes v' S v by f' dQ f, and a change dD of D changes v'
+# S v by the sum of dD (C v - A f)^2.
 changes_along <- function(field, factor, w, determinant, width = 16) {
   signs <- determinant$signs
   directions <- determinant$directions

@@ -1,11 +1,12 @@
 # Forms z' f(A) z of a symmetric matrix A for which only products are available, and the derivatives of the forms with
 # respect to A, by the method of Lanczos.
 #
-# With an orthonormal basis V of the Krylov space of z, V' A V = Y diag(t) Y' and the first row y of Y, the form is
-# |z|^2 sum(y^2 f(t)). By the derivative of functions of matrices (Higham 2008, 3.11), a change dA changes the form by
+# Let V be an orthonormal basis of the Krylov space of z, let V' A V = Y diag(t) Y', and let y be the first row of Y.
+# The form is |z|^2 sum(y^2 f(t)). By the derivative of matrix functions (Higham 2008, 3.11), a change dA of A changes
+# the form by
 #   |z|^2 sum_kl y_k y_l f[t_k, t_l] (V Y)_k' dA (V Y)_l,  f[s, t] = (f(s) - f(t)) / (s - t).
-# The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: by its eigenvectors, the change is the sum of
-# sign * w' dA w over a few columns w, the `directions`, each with a sign.
+# The matrix with the entries y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny. Its eigenvectors express the
+# change as the sum of sign * w' dA w over a few columns w, the `directions`, each with a sign.
 #
 # The method calls product(x, loose), where the error of the result may be `loose` times the error of the first product:
 # products of later steps may be less accurate (Simoncini and Szyld 2003).
@@ -81,8 +82,8 @@ krylov_basis <- function(product, x, solved, max_steps = 300) {
   }
 }
 
-# For each column, the part of the basis before the first 0 in `below`, the numbers below the diagonal of T. At a 0, the
-# Krylov space is complete.
+# For each column, the part of the basis before the first 0 in `below`, the numbers below the diagonal of T. A 0 means
+# that the Krylov space is complete.
 krylov_run <- function(vectors, size, diagonal, below) {
   count <- apply(below, 2, function(b) match(0, b, nomatch = length(b)))
   list(

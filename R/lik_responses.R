@@ -1,8 +1,8 @@
 # Likelihoods of many responses at the same points, by Vecchia's approximation.
 
 # The data that all responses share, in the ordering of Vecchia's approximation. `data` has the data of a likelihood
-# without a response; `how` has the ordering and the number of `neighbours`. NULL if the trend does not leave a degree
-# of freedom. A list of
+# without a response; `how` has the ordering and the number of `neighbours`. Returns NULL if the trend does not leave a
+# degree of freedom, otherwise a list of
 #   data, n      the observations
 #   order        their order
 #   trend        the trend as an orthonormal matrix q times r; `ones`, the coefficients of a constant, if the trend

@@ -56,7 +56,7 @@ neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 e
   as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, n))
 }
 
-# The trend as an orthonormal matrix times r, the coefficients of the response in the trend, and the residual of the
+# The trend as an orthonormal matrix times r, the least-squares coefficients of the response, and the residual of the
 # response. If the trend is orthonormal and the response is orthogonal to the trend, little cancellation occurs in the
 # inner products of whitened columns.
 orthonormal_trend <- function(data) {

@@ -40,7 +40,7 @@ slopes_beside_vif <- function(vif, by_gram) {
        weights = within$weights - 2 * u$products(vif$white, across) / rep(u$sd, each = nrow(u$weights)))
 }
 
-# The products B dS B' x, one column for each parameter in theta.
+# The products B d(L L') B' x, one column for each parameter in theta.
 changes_of_effects <- function(effects, theta, entries, x) {
   changes <- matrix(0, length(x), length(theta))
   if (!length(effects)) return(changes)
@@ -49,8 +49,8 @@ changes_of_effects <- function(effects, theta, entries, x) {
   changes
 }
 
-# Products with the whitened low-rank columns. low_products() returns the transposed columns times x, and low_values()
-# returns the columns times coefficients b.
+# Products with the matrix W of the whitened columns of the low-rank part and of the effects. low_products() returns W'
+# x, and low_values() returns W b for coefficients b.
 low_products <- function(vif, x) {
   rbind(whitened_factors(vif) %*% x, if (!is.null(vif$entries)) {
     vif$entries$crossprod(sparse_multiply(vif$rows, x, transposed = TRUE))

@@ -12,8 +12,8 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
-  # derivatives through z = (y - weights' y_n) / sd, with y_n at the neighbours, and through 2 log sd in the
-  # log-determinant
+  # derivatives through z = (y - weights' y_n) / sd, where y_n are the values at the neighbours, and through the term 2
+  # log(sd) of the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
   by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)
@@ -45,9 +45,9 @@ adjoint_of_products <- function(sums, by_known) {
   adjoint
 }
 
-# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given the derivatives with respect to V. The
-# likelihood depends only on V'V, so the derivatives may use any root L of k(Z, Z). With a symmetric change of the root,
-# dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
+# The part of the derivatives with respect to theta that is due to the change of V = L^-1 k(Z, X), computed from the
+# derivatives with respect to V. The likelihood depends only on V'V, so the derivatives may use any root L of k(Z, Z).
+# With a symmetric change of the root, dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
   across <- solve(by_factors)

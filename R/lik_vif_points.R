@@ -11,11 +11,11 @@ vif_sets <- function(sets, model, rank) {
   sets
 }
 
-# A list of functions with the lower triangular factor L of k(Z, Z): solve(b, transposed) returns L^-1 b or L'^-1 b, and
-# factors(u) returns the columns v(u). NULL if k(Z, Z) is singular. The variances of the inducing points are larger by
-# the factor 1 + `jitter`, so that k(Z, Z) has a factor in spite of rounding. The residual process includes the
-# difference. For an observation without noise at an inducing point, this difference is the whole conditional variance,
-# so the conditional variance has more correct digits if the jitter is larger.
+# Computes the lower triangular factor L of k(Z, Z). Returns a list of two functions, or NULL if k(Z, Z) is singular:
+# solve(b, transposed) returns L^-1 b or L'^-1 b, and factors(u) returns the columns v(u). The diagonal of k(Z, Z) is
+# multiplied by 1 + `jitter`, so that the matrix has a factor in spite of rounding. The residual process includes this
+# added variance. For an observation without noise at an inducing point, the added variance is the whole conditional
+# variance, so the conditional variance has more correct digits if the jitter is larger.
 low_rank_factors <- function(values, theta, sets) {
   theta <- unname(theta)
   inducing <- sets$inducing
