@@ -1,18 +1,18 @@
 # Covariances of linear functionals of the field: values and directional derivatives.
 #
-# A point has coordinates and, in the columns after the columns that the covariance reads, the factor c of the value of
-# the field and a direction v. The point represents the functional c f(x) + v' grad f(x). The covariance of two points
-# results from applying the functionals of x and of y to the covariance k: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y
-# k, where D_x and D_y are the derivatives in the directions of the two points. A jet of a covariance is a list of the
-# texts of k, D_x k, D_y k and D_x D_y k.
+# The row of a point has the columns that the covariance reads, followed by a number c and a direction v. The point
+# represents the functional c f(x) + v' grad f(x) of the field f. The covariance of two points results from applying the
+# functionals of x and of y to the covariance k of the field: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, where D_x
+# and D_y are the derivatives along the directions v of the two points. A jet of a covariance is a list of the texts of
+# k, D_x k, D_y k and D_x D_y k.
 #
 # The property `derivatives` of a kernel describes how its field is differentiated. NULL: the field is not
 # differentiable. "symbolic": the formula is smooth in the coordinates, and its text is differentiated. A function: the
 # formula is a function of the distance Sqrt(q); `derivatives` has some of the arguments of the formula, and returns the
-# texts of the first and second derivatives with respect to q. The second derivative is multiplied by derivatives of q,
-# which are 0 at q = 0, so the second derivative must be finite at q = 0. If the formula is a product, the property
-# `apart` contains three elements: the smooth `factor`, the `text` of the other factor, and the squared `distance` on
-# which this text depends.
+# texts of the first and second derivatives with respect to q. The second derivative must be finite at q = 0, because it
+# is multiplied by derivatives of q, which are 0 at q = 0. If the formula is a product, the property `apart` contains
+# three elements: the smooth `factor`, the `text` of the other factor, and the squared `distance` on which this text
+# depends.
 
 # The model of points with functionals; `model$functional` is the index of the first column of the functional.
 with_functionals <- function(model, call = caller_env()) {

@@ -1,7 +1,7 @@
 # Random effects as structures of lmc(): the effects of the variables are correlated for each level of a factor, or each
-# time. Let S be the covariance of the coefficients of one variable, and B = L L' the coregionalisation matrix. The
-# covariance of the coefficients of all variables is the Kronecker product of S and B. In this product each coefficient
-# of S has one row for each variable, and these rows are adjacent.
+# time. Let S be the covariance matrix of the coefficients of one variable, and let B = L L' be the coregionalisation
+# matrix. The covariance of the coefficients of all variables is the Kronecker product of S and B. In this product each
+# coefficient of S has one row for each variable, and these rows are adjacent.
 
 # TRUE if the leaves of a term are one effect, or a coregionalisation matrix and an effect (a structure of lmc()).
 is_effect_term <- function(leaves) {

@@ -188,10 +188,10 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives of the objective f with respect to L that the average information lacks. Where B = L L' is
-# singular, as at many optima, the average information has no curvature in some directions. Let G = df / dB, which
-# follows from df / dL = 2 G L column by column. The missing second derivatives are 2 G for each column of L. The
-# function adds only the positive curvature of these second derivatives.
+# Returns the second derivatives of the objective f with respect to L that the average information does not contain.
+# Where B = L L' is singular, as at many optima, the average information has no curvature in some directions. Let G = df
+# / dB, which follows from df / dL = 2 G L column by column. The missing second derivatives are 2 G for each column of
+# L. The function returns only the part of these second derivatives with positive curvature.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {

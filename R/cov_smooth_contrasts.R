@@ -1,8 +1,9 @@
-# Smooths of the levels of a factor that add up to zero, bs = "sz". The functions f_1, ..., f_L of the levels have
-# independent coefficients of variances v_1, ..., v_L, given that the sum of the functions is zero. The coefficients of
-# the first L - 1 functions, each with the penalty matrix B, are estimated; the last function is minus the sum of the
-# first L - 1 functions. For each eigenvector of B, the covariance of the coefficients is D - v v' / sum(v), where v and
-# D = diag(v) contain the first L - 1 variances, and the sum is over all L variances.
+# Smooths with bs = "sz": each level of a factor has a function, and the functions add up to zero. The functions f_1,
+# ..., f_L of the levels have independent coefficients with variances v_1, ..., v_L, conditioned on the sum of the
+# functions being zero. The coefficients of the first L - 1 functions, each with the penalty matrix B, are estimated;
+# the last function is minus the sum of the first L - 1 functions. For each eigenvector of B, the covariance of the
+# coefficients is D - v v' / sum(v), where v and D = diag(v) contain the first L - 1 variances, and the sum is over all
+# L variances.
 
 # For smooths of mgcv with bs = "sz", the result of diagonal_penalties(), to which the number `contrasts` of functions
 # is added; NULL for other smooths.

@@ -96,8 +96,9 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# For each point, the row of the root L of the covariance that belongs to the time of the point. L covers the times of
-# the observations, followed by times that occur only at the points u; each of these times has a new coefficient.
+# For each point, the row for the time of the point in L, the root of the covariance matrix of the coefficients. L
+# covers the times of the observations, followed by times that occur only at the points u; each of these times has a new
+# coefficient.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

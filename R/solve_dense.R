@@ -1,5 +1,5 @@
-# A symmetric matrix K of n rows, on the host or on a GPU. A formula fills the matrix, and the Cholesky factor L of K =
-# L L' overwrites it.
+# A symmetric matrix K of n rows, on the host or on a GPU. A formula fills the matrix, and then the Cholesky factor L of
+# K = L L' overwrites K.
 #
 # dense_factor(n, backend) allocates the matrix and returns a list of functions:
 #   fill(values, theta, x, noise, before)  computes L for the matrix values(theta, x, x) + diag(noise) and returns 0, or

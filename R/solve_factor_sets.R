@@ -14,9 +14,9 @@
 #   adjoint(weights, log_sd)  the arguments are the derivatives of a function with respect to the weights and log(sd).
 #                        Returns the gradient with respect to theta and, for each set, K^-1 times the derivatives with
 #                        respect to the weights, where K is the covariance of the neighbours
-#   by_factors(slopes, by_point, by_neighbours)  for a function of the covariances of sets and of the whitened factors,
-#                        its derivatives with respect to the factors v. `slopes` are the derivatives with respect to the
-#                        whitened factors. See src/gp_factors.cpp
+#   by_factors(slopes, by_point, by_neighbours)  the derivatives with respect to the factors v of a function that
+#                        depends on v through the covariances of the sets and through the whitened factors. `slopes` are
+#                        the derivatives with respect to the whitened factors. See src/gp_factors.cpp
 factored_rows <- function(operators, theta, nugget, sets, neighbours, factors = NULL, count = Inf) {
   theta <- unname(theta)
   nugget <- c(nugget, 0L)[[1]]

@@ -46,10 +46,10 @@ columns_of <- function(state, chosen) {
 # Solves (K + lambda I) a = b from the starting value x0, in passes. The recurrences of a method also compute a
 # residual, which differs from the true residual because of rounding. If the true residual is too large at the end of a
 # pass, the next pass solves for the correction. If a pass increased the residual, its result is discarded. True
-# residuals come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits
-# in each pass. The `recorded` numbers are those of the first pass. With `check` = 0 there is a single pass, and true
-# residuals are not computed. If `check` is less than n, the true residuals are first estimated from a sample of `check`
-# rows; all rows are computed only if the estimate requires a correction.
+# residuals are computed from products in float64. Therefore iterations with an operator in float32 can reach any
+# tolerance: each pass adds some digits. The `recorded` numbers are those of the first pass. With `check` = 0 there is a
+# single pass, and true residuals are not computed. If `check` is less than n, the true residuals are first estimated
+# from a sample of `check` rows; all rows are computed only if the estimate requires a correction.
 # long: passes of refinement around one loop, which share variables
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {

@@ -6,13 +6,13 @@
 # `base` has coordinates `u`, the variances `noise`, coordinates `near` in which distances are searched, and possibly
 # cover(), see joint_order(). `new` has `u`, `near`, and `variance`, the finite variances of the field at the new
 # points. If the values of the base points have a distribution given data, base$posterior is this distribution
-# (posterior_hold() or solve_joint_solved.R), and variances of new points are those given the data. No two new points
-# may coincide. The variances of the covariance are multiplied by `diagonal`.
+# (posterior_hold() or solve_joint_solved.R), and variances of new points are variances given the data. No two new
+# points may coincide. The diagonal of covariance matrices, without the noise, is multiplied by `diagonal`.
 #
 # The result has `numbers`, the indices of the new points `chosen` and of all new points on which these depend, and
 # `positions`, the positions of the points `numbers` in the order of all new points. The result also has functions that
-# call joint_values(), joint_variances_of() and joint_sums_of() for the points `numbers`. Their values equal those
-# computed for all new points.
+# call joint_values(), joint_variances_of() and joint_sums_of() for the points `numbers`. For these points, the
+# functions return the same values as a result of joint_sets() for all new points.
 joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), chosen = NULL) {
   order <- ordered$order
   n <- nrow(base$u)

@@ -1,8 +1,8 @@
 # Estimates of the log-determinant of K + lambda I and of traces by stochastic Lanczos quadrature, from the solutions of
 # systems whose right-hand sides are random probes (Ubaru, Chen and Saad 2017; with a preconditioner P: Gardner et al.
 # 2018). Conjugate gradients for a probe z with covariance P also compute the tridiagonal matrix T of the Lanczos
-# method. The form z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about z' P^-1 z times entry (1, 1) of log(T).
-# The expected value of the form is log det(K + lambda I) - log det P.
+# method. The form z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is approximately z' P^-1 z times entry (1, 1) of
+# log(T). The expected value of the form is log det(K + lambda I) - log det P.
 
 # A list of the n x count matrix `probes` and of the `weights` P^-1 z. The probes z, the columns of the matrix, are
 # independent with covariance P, or I if `precond` is NULL. The probes are computed from the random numbers of draw().

@@ -1,5 +1,5 @@
-# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: the method computes Lanczos vectors
-# v, and a QR decomposition of their tridiagonal matrix by rotations (cosine, sine), which is updated with each vector.
+# MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite. The method computes Lanczos vectors
+# v. With each vector, rotations (cosine, sine) update the QR decomposition of the tridiagonal matrix of these vectors.
 # `diagonal` and `above` are the numbers that the previous rotation computed for the next column of R. The norm of the
 # residual follows by recurrence, without the residual itself. Entries count as 0 if they are below `rounding` times
 # `largest`, the largest norm so far of a column of the tridiagonal matrix. The iteration of a column stops if there is

@@ -16,8 +16,8 @@ hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0
 
 # Sums over all sets, in which at most `count` neighbours of each set are used: log det K, the inner products of the
 # whitened columns of `values` and, with `derivatives`, the derivatives of these sums and twice the expected information
-# of the log-likelihood on theta. All sums are in one vector `sums`, so that the vectors of several parts of the sets
-# can be added. `bad` is the index of the first set whose covariance is not positive definite, or 0.
+# on theta. All sums are in one vector `sums`, so that the vectors of several parts of the sets can be added. `bad` is
+# the index of the first set whose covariance is not positive definite, or 0.
 set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))
@@ -47,7 +47,8 @@ from_triangle <- function(x, size) {
 }
 
 # The conditional distributions of the last ncol(neighbours) points given their neighbours: the rows of a sparse U with
-# U K U' = I are (1, -weights) / sd. The variances of the covariance, not those of noise, are multiplied by `diagonal`.
+# U K U' = I are (1, -weights) / sd. The diagonal of the covariance matrix, without the noise, is multiplied by
+# `diagonal`.
 set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) {
   result <- unnamed_weights(list(values = values), theta, points, noise, neighbours, diagonal)
   c(result, list(neighbours = neighbours))
@@ -81,9 +82,9 @@ sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
   })
 }
 
-# For each set, the weighted sum of the rows of x at the neighbours of the set. If the number `points` is given, the
-# result of the transposed operation: for each point, the weighted sum of the rows of x that belong to sets in which the
-# point is a neighbour.
+# For each set, the weighted sum of the rows of x at the neighbours of the set. If the number `points` is given, returns
+# the result of the transposed operation: for each point, the weighted sum of the rows of x that belong to sets in which
+# the point is a neighbour.
 neighbour_means <- function(sets, x, points = NULL) {
   if (is.null(points)) return(sets_means(sets$weights, sets$neighbours, as.matrix(x)))
   sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

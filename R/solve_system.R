@@ -4,7 +4,7 @@
 #   precision                 the precision of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of a width that the formula accepts
 #   product_at(rows, a)       the rows `rows` of the product, in float64; NULL in place of this function if the formula
-#                             uses IndexI() or IndexJ(), or with `ranges`
+#                             uses IndexI() or IndexJ(), or if `ranges` are given
 #   any_width                 TRUE if product() accepts blocks of any width
 #   columns(rows), diagonal()  columns and the diagonal of K, in float64
 #   subset(rows)              the system of the points `rows`, without lambda; NULL in the same cases as product_at()

@@ -2,11 +2,11 @@
 #
 # With a preconditioner P, A = P^-1/2 S P^-1/2 is near the identity, and log det S = log det P + (tr A - n) - tr w(A)
 # with w(x) = x - 1 - log(x). The first two terms are exact. The third term, tr w(A), is a sum of nonnegative numbers
-# and is of second order in A - I. It is twice the Kullback-Leibler divergence between N(0, P) and N(0, S), which good
-# preconditioners make small (Schaefer, Katzfuss and Owhadi 2021). Therefore few probes are sufficient to estimate tr
-# w(A). For a normal probe z with covariance P, conjugate gradients give the Lanczos matrix of A. The Gauss rule of this
-# matrix is a lower bound of z' P^-1/2 w(A) P^-1/2 z, and the Gauss-Radau rule with a node below the spectrum is an
-# upper bound (Golub and Meurant 2010).
+# and is of second order in A - I. This term is twice the Kullback-Leibler divergence between N(0, P) and N(0, S), which
+# is small for good preconditioners (Schaefer, Katzfuss and Owhadi 2021). Therefore few probes are sufficient to
+# estimate tr w(A). For a normal probe z with covariance P, conjugate gradients give the Lanczos matrix of A. The Gauss
+# rule of this matrix is a lower bound of z' P^-1/2 w(A) P^-1/2 z, and the Gauss-Radau rule with a node below the
+# spectrum is an upper bound (Golub and Meurant 2010).
 
 # A list of an `interval` that contains log det S with probability 1 - `miss`; bounds for the `eigenvalues` of A; and
 # `precise`, which is TRUE if smaller residuals would not make the interval much shorter. `fit` is a result of
@@ -74,9 +74,10 @@ smallest_eigenvalue <- function(system, precond, z, miss) {
 }
 
 # The limit of a one-sided interval for tr W, where W is positive semidefinite with eigenvalues of at most `largest`.
-# The limit is computed from `mean`, the mean of z' W z over s standard normal vectors z, which is a sum of chi-squared
-# variables. For a given trace, the distribution of the mean is widest if all eigenvalues are 0 or `largest`. If the
-# trace is less than `largest`, the distribution is widest if only one eigenvalue is not 0 (Szekely and Bakirov 2003).
+# The limit is computed from `mean`, the mean of z' W z over s standard normal vectors z. This mean is a weighted sum of
+# chi-squared variables. For a given trace, the distribution of the mean is widest if all eigenvalues are 0 or
+# `largest`. If the trace is less than `largest`, the distribution is widest if only one eigenvalue is not 0 (Szekely
+# and Bakirov 2003).
 trace_limit <- function(mean, largest, s, miss, upper) {
   if (mean <= 0) return(0)
   excess <- function(log_trace) {
