@@ -1,8 +1,8 @@
 # The quality of an approximation by neighbours: the changes of the log-likelihood, the estimates, predictions and
 # standard errors when the number of neighbours is doubled.
 
-# The tolerable changes for n observations, see gp_control(): of the log-likelihood; of estimates and predictions, in
-# units of standard errors; and of standard errors, as relative changes.
+# The tolerable changes for n observations, see gp_control(): the change of the log-likelihood; the changes of estimates
+# and predictions, in standard errors; and the relative changes of standard errors.
 tolerable_changes <- function(n, tol) {
   tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
 }
@@ -161,7 +161,8 @@ prediction_changes <- function(compared, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
-# Clears `cell`, the cache of a fit, because the cached results depend on the neighbours of the observations.
+# Changes numbers of neighbours in a fit. If the neighbours of the observations or the inducing points change, clears
+# `cell`, the cache of the fit, because the cached results depend on these neighbours and points.
 replace_neighbours <- function(object, ...) {
   counts <- Filter(length, list(...))
   if (any(c("m", "inducing") %in% names(counts))) object["cell"] <- list(NULL)
@@ -184,9 +185,9 @@ change_of_moments <- function(before, after) {
   c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
 }
 
-# A list of the fit alone. If predictions would factor the matrix of all observations, the list instead contains fits to
-# up to four parts of the data. Each part consists of the observations nearest to one observation. Fits with a family
-# are represented by the normal approximation of the posterior (finish_family()).
+# A list of one element, the fit. If predictions with this fit would factor the covariance matrix of all observations,
+# the list instead contains fits to up to four parts of the data. Each part consists of the observations nearest to one
+# observation. Fits with a family are represented by the normal approximation of the posterior (finish_family()).
 parts_of_fit <- function(object, parts = 4, size = 500L) {
   if (is_observed_base(object)) return(list(object))
   object <- structure(replace(object, "family", list(NULL)), class = "gp")

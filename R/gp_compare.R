@@ -127,7 +127,8 @@ spans <- function(large, small, shift = NULL) {
   qr(both)$rank == ncol(x)
 }
 
-# For each fit except the first: TRUE if the fit has variances that are not in the previous fit, where they are 0.
+# For each fit except the first, TRUE if the fit has more variances than the previous fit, in which the additional
+# variances are 0.
 on_boundary <- function(fits) {
   variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0

@@ -170,7 +170,7 @@ lapply_future <- function(x, f) {
   with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
-# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1, the observation minus its prediction from the other observations is (P
+# Let P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1. Observation i minus its prediction from the other observations is (P
 # y)_i / P_ii, and the variance of this residual is 1 / P_ii (Dubrule 1983).
 leave_one_out.gp <- function(object) {
   inverse <- conditioning_for(object)$inverse()
@@ -183,7 +183,8 @@ leave_one_out.gp <- function(object) {
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
-# The diagonal of K^-1, computed by the solver of the method.
+# The diagonal of K^-1, where K is the covariance matrix of the observations. The solver of the fit computes the
+# products of K^-1 with unit vectors or, for more than `exact_limit` observations, with random vectors.
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
@@ -202,8 +203,8 @@ solved_diagonal <- function(n, solver) {
   diagonal
 }
 
-# Estimates the diagonal of K^-1, which is the mean of z * K^-1 z over random signs z (Hutchinson 1990). Each estimate
-# is raised to a lower bound of the entry, the inverse of the variance of the observation (field and noise).
+# Estimates the diagonal of K^-1 by the mean of z * K^-1 z over vectors z of random signs (Hutchinson 1990). An estimate
+# below the lower bound of its entry is replaced by this bound, 1 / variance of the observation (field and noise).
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
   probes <- 16 * max(1, object$how$control$probes)

@@ -1,6 +1,5 @@
-# Checks for separation. The trend or the field separates observations if its sign tells successes from failures without
-# an error, or if it determines exactly where counts are zero. The likelihood then has no maximum (Albert and Anderson
-# 1984).
+# Checks for separation. The trend or the field separates observations if its sign determines without an error which
+# observations are successes, or which counts are zero. The likelihood then has no maximum (Albert and Anderson 1984).
 
 warn_about_separation <- function(fit, separating) {
   if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
@@ -61,9 +60,9 @@ sides_of_observations <- function(data) {
   switch(density$response, binomial = (y == 1) - (y == 0), count = -as.numeric(y == 0), NULL)
 }
 
-# TRUE if there are coefficients b with side * x b >= 0 for all observations and > 0 for some, and x b = 0 where the
-# side is 0. By Stiemke's lemma, such a b exists exactly if no positive combination of the rows side * x is zero. The
-# shortest combination with coefficients of at least 1 is a solution b.
+# TRUE if there are coefficients b such that side * x b is at least 0 for all observations and positive for some
+# observations, and x b = 0 where `side` is 0. By Stiemke's lemma, such a b exists exactly if no positive combination of
+# the rows side * x is zero. The shortest combination with coefficients of at least 1 is a solution b.
 separates <- function(x, sides, tolerance = 1e-9) {
   basis <- qr.Q(qr(x)) * sqrt(nrow(x))
   within <- basis[sides == 0, , drop = FALSE]

@@ -73,8 +73,8 @@ cooks.distance.gp <- function(model, ...) {
   as_residuals(model, if (count) change / count else rep(NA_real_, length(change)))
 }
 
-# With P as in the help page: `precision`, the diagonal of P; `product`, P y; `z` = K^-1 X R^-1 with R' R = X' K^-1 X;
-# and `leverage`.
+# A list for the matrix P of the help page: `precision`, the diagonal of P; `product`, P y; `z` = K^-1 X R^-1 with R' R
+# = X' K^-1 X; and `leverage`.
 influence_parts <- function(model) {
   model$how$backend <- usable_backend(model$how$backend)
   inverse <- conditioning_for(model)$inverse()

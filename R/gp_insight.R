@@ -81,8 +81,8 @@ get_predicted.gp <- function(x, data = NULL, predict = "expectation", ci = NULL,
   structure(table$fit, ci_data = limits, ci = ci, class = c("get_predicted", "numeric"))
 }
 
-# The mean absolute error on the scale of the residuals. This scale is the scale of the left side of the formula: for
-# log(y), the logarithm.
+# The mean absolute error on the scale of the residuals, which is the scale of the left side of the formula: if the left
+# side is log(y), the logarithmic scale.
 #' @exportS3Method performance::performance_mae
 performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "response")), na.rm = TRUE)
 

@@ -61,7 +61,7 @@ variogram_of <- function(x, settings = list()) {
   # all pairs of more than 3000 points would take more than a second
   some <- spaced_rows(length(residual), 3000)
   u <- x$data$u[some, , drop = FALSE]
-  # separates groups, so that pairs of points in different groups are beyond all distances
+  # separates groups, so that the distance of two points in different groups is beyond all classes
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
   settings <- utils::modifyList(list(cutoff = largest_extent(place(u)) / 3), settings)
   empirical <- do.call(gp_variogram, c(list(apart, residual[some]), settings))

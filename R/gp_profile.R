@@ -94,7 +94,7 @@ trend_limits <- function(object, k, drop, se) {
 
 # The two values s, below and above `center`, at which least(s, theta)$value exceeds the optimum by `drop`. A limit is
 # infinite if the excess is less than `drop` up to the bound. The root finder uses the square root of the excess,
-# because it is nearly linear in s.
+# because this square root is nearly linear in s.
 walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta

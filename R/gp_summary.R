@@ -160,7 +160,7 @@ likelihood_words <- function(fit) {
 }
 
 # The text in summary() about the weights of the Laplace approximation. The weights are expected values if the terms of
-# the density have an element `curvature`, which contains minus the observed second derivatives.
+# the density have an element `curvature`, which contains the negative observed second derivatives.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)
   "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"

@@ -2,7 +2,8 @@
 # the field at the observations (predict_field.R). A list describes the base points:
 #
 #   fit                 a fit whose observations are the base points, with the covariances of the base points
-#   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
+#   unexplained(targets, terms)  the covariance matrix of the differences between targets and weighted sums of base
+#                       points
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
 #   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
 #   known               the indices of the base points whose value is the field itself, without noise
@@ -102,8 +103,8 @@ observed_exactly <- function(object) {
 }
 
 # Returns a function f(u, m): the weights of the nearest `m` base points in the prediction of the field at points u, and
-# the conditional standard deviations of the field, with covariances by `values`. The base points are copied to a GPU
-# once.
+# the conditional standard deviations of the field. The function `values` computes the covariances. The base points are
+# copied to a GPU once.
 nearest_weights <- function(values, base, model, theta, reference = base$u, tree = search_tree(base$near)) {
   resident <- hold_sets(base$u, base$noise)
   search <- function(query, m) nearest_points(query, tree, m, backend = values)

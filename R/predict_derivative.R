@@ -1,6 +1,6 @@
 # Predictions of the derivative of the field and its trend with respect to a coordinate.
 
-# The fit with columns in its points that say whether a point is a value or a derivative of the field. If no derivatives
+# The fit after its points get columns that mark each point as a value or a derivative of the field. If no derivatives
 # were observed, all observations are values.
 with_derivative <- function(object, derivative, call = caller_env()) {
   if (is.null(derivative)) return(object)

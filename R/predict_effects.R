@@ -71,9 +71,9 @@ field_targets <- function(fitted, targets) {
 # The number of targets whose gaps fit into 160 MB, if the gap of one target consists of `each` numbers.
 gap_width <- function(each) max(1, floor(2e7 / each))
 
-# The errors of targets due to the coefficients of trend and effects, a result of trend_uncertainty(). They are computed
-# from the columns of trend and effects at the targets, minus the part that the neighbours explain. `new` has the
-# columns of levels without observations.
+# The errors of targets due to the coefficients of trend and effects, a result of trend_uncertainty(). The errors are
+# computed from the columns of trend and effects at the targets, minus the part of these columns that the neighbours
+# explain. `new` has the columns of levels without observations.
 coefficient_gap <- function(object, fitted, base, targets) {
   entries <- effect_entries(fitted$effects, object$theta, targets$u)
   count <- length(fitted$mean)

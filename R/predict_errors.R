@@ -4,10 +4,10 @@
 # the observations, and D has the weights of the observations without the nugget (latent_system()).
 #
 # For positive D, a draw is the product of (P + A' D A)^-1 and the sum of independent draws from N(0, P) and N(0, A' D
-# A). If some weights are negative, `system` also has positive weights that are close to them. A draw for the positive
-# weights, with covariance S, is then corrected. Let B be the rows of A with reduced weights, d the positive minus the
-# true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e standard normal. The correction adds S B' d^1/2
-# T e to the draw.
+# A). If some weights are negative, `system` also has positive weights that are close to the weights in D. A draw for
+# the positive weights, with covariance S, is then corrected. Let B be the rows of A with reduced weights, d the
+# differences between the positive weights and the true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e
+# standard normal. The correction adds S B' d^1/2 T e to the draw.
 
 posterior_errors <- function(system, nsim) {
   errors <- system$mean(system$positive, normal_sums(system, nsim))

@@ -41,8 +41,9 @@ data_near <- function(object, how) {
   }
 }
 
-# Returns a function f(centres): a list with an element for each centre, those of the `rows` of the data that are
-# nearest to the centre and in its group. The last column of `centres` is the group, if there are groups.
+# Returns a function f(centres): a list with an element for each centre. The element contains the `rows` of the data
+# that are nearest to the centre and in the group of the centre. The last column of `centres` is the group, if there are
+# groups.
 points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
   data <- data[rows, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))

@@ -1,11 +1,12 @@
 # Predictions of processes that are the sum of a part with a sparse precision and a part with a low-rank covariance. The
-# low-rank part is the part of the inducing points of a VIF approximation (lik_vif.R), or the effects.
+# low-rank part comes from the inducing points of a VIF approximation (lik_vif.R), or from effects.
 
 # The posterior of the coefficients of a low-rank part with the prior N(0, I): the mean; `low_root`, the upper
 # triangular root of the precision; and `root`, the root of the joint precision of the coefficients of the trend and of
-# the low-rank part. `gram` has the inner products of columns multiplied by U, the factor of the precision of the other
-# parts of the process: the response, the p columns of the trend, and the columns of the low-rank part. The trend is Q r
-# with an orthonormal Q, and `gram` has the columns of Q; the trend's part of `root` is multiplied by r.
+# the low-rank part. The precision of the other parts of the process is U' U. `gram` has the inner products of the
+# columns of U [y Q C], where y is the response, the trend is Q r with an orthonormal Q of p columns, and C has the
+# columns of the low-rank part. The columns of `root` for Q are multiplied by r, so that they belong to the coefficients
+# of the trend.
 coefficients_by_gram <- function(gram, p, r) {
   known <- seq_len(1 + p)
   gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))

@@ -78,7 +78,7 @@ unexplained_variances <- function(base, targets, sets) {
   }, 0)
 }
 
-# The covariance matrix of targets minus weighted sums of observations, without the trend.
+# The covariance matrix of the differences between targets and weighted sums of observations, without the trend.
 unexplained <- function(fit, targets, terms) {
   model <- fit$model
   rows <- sort(unique(terms$near))

@@ -101,8 +101,8 @@ search_from_candidates <- function(candidates, target, improve = function(candid
   c(best, target$how["precision"], list(settings = settings))
 }
 
-# Adds to the optimum `at_bound`, the names of parameters at their bounds, and the function resume(), and reduces angles
-# to less than 180 degrees.
+# Adds two elements to the optimum: `at_bound`, the names of the parameters at their bounds, and the function resume().
+# Angles are reduced to less than 180 degrees.
 resumable <- function(best, target) {
   parameters <- target$model$parameters
   turned <- is_direction(parameters) & !parameters$fixed

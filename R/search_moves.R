@@ -22,9 +22,9 @@ positive_definite <- function(h) {
 }
 
 # A step that changes each parameter by at most the factor exp(reach). A parameter that would pass its bound stops at
-# the bound, and the other parameters move to the values that are best with this parameter at its bound. If only this
-# parameter stopped and the other parameters made the whole step, the step might leave a ridge of the likelihood, beside
-# which the likelihood is far lower.
+# the bound, and the other parameters move to the values that are best with this parameter at its bound. If this
+# parameter stopped at the bound and the other parameters made the whole step, the step might leave a ridge of the
+# likelihood and end where the likelihood is far lower.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12

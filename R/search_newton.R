@@ -1,10 +1,10 @@
-# Minimises the function that search_from() minimises, by quasi-Newton steps (BFGS) whose first curvature is the average
-# information. Each iteration proposes a step, accepts the first of the halved steps that increases the log-likelihood,
-# and stops when a step would increase the log-likelihood by less than control$gain or by less than its rounding error.
-# If states have no values (lik.R), a step is accepted unless the directional derivative at its end shows that the step
-# was far too long. At the end of such a search, the values at the start and at the end are estimated, and the search
-# returns the start if the value at the start is clearly better. The result has the `information` of all free
-# parameters.
+# Minimises -2 log-likelihood, as search_from() does, by quasi-Newton steps (BFGS). The average information is the first
+# approximation of the curvature. Each iteration proposes a step, accepts the first of the halved steps that increases
+# the log-likelihood, and stops when a step would increase the log-likelihood by less than control$gain or by less than
+# its rounding error. If states have no values (lik.R), a step is accepted unless the directional derivative at its end
+# shows that the step was far too long. At the end of such a search, the values at the start and at the end are
+# estimated, and the search returns the start if the value at the start is clearly better. The result has the
+# `information` of all free parameters.
 information_search <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   if (!begin(search)) return(list(theta = search$theta, value = Inf, convergence = 1L, iterations = 0L,
@@ -86,7 +86,8 @@ begin <- function(search) {
   move_to(search, search$point)
 }
 
-# The parameters of the point, with the scale of its profile likelihood.
+# The parameters theta at the point of the search. If the scale is profiled out, the variances are multiplied by the
+# profiled scale.
 scaled_theta <- function(search) {
   theta <- search$point$theta
   scale <- search$model$scale

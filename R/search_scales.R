@@ -46,7 +46,8 @@ with_free_parameters <- function(model, variance) {
   both_signs <- setdiff(rows, logs)
   theta <- typical_parameters(parameters)
   neutral <- replace(theta, both_signs, 0)
-  # at a value that the user gave, the covariance may be infinite or tiny; zeros then replace values of either sign
+  # if the covariance is infinite or tiny at a value that the user gave, zeros replace the values of parameters that may
+  # have either sign
   if (!is_regular(model, theta)) theta <- neutral
   for (row in logs) theta[[row]] <- sensitive_value(model, row, theta)
   change <- relative_changes(model, theta)[rows, , drop = FALSE]
@@ -89,9 +90,9 @@ relative_changes <- function(model, theta) {
              multiplies = (colSums((change - whole)^2) < 1e-20 * sum(whole^2)) %in% TRUE)
 }
 
-# A value of a positive parameter at which the covariance is sensitive to the logarithm of the parameter: among such
-# values, the nearest to the value in theta. For example, a range that is far longer or far shorter than the distances
-# of the sites has no influence.
+# For a positive parameter, the value nearest to its value in theta at which the covariance is sensitive to the
+# logarithm of the parameter. For example, a range that is far longer or far shorter than the distances of the sites has
+# no influence.
 sensitive_value <- function(model, row, theta, max_ratio = 1e8) {
   size_at <- function(value) {
     theta <- replace(theta, row, value)

@@ -21,8 +21,8 @@ starting_values <- function(model, u, y) {
   unique(starts)
 }
 
-# The number of dimensions in which starts differ. A coregionalisation matrix counts as one dimension, its share of the
-# moments.
+# The number of dimensions in which starts differ. A coregionalisation matrix counts as one dimension: the share of its
+# starting value in the covariances of the residuals.
 start_axes <- function(parameters) {
   free <- parameters[!parameters$fixed, ]
   sills <- free$kind %in% c("sill", "cross")

@@ -1,8 +1,8 @@
 # The optima of the likelihood of subsets, which are starting values of a search with all data.
 
-# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If the
-# likelihood supports a larger subset for dense likelihoods, this subset selects one start, because with many
-# observations each evaluation takes as long as a step of a search.
+# A matrix with one start in each row: the optima of the subset, and the starts that target$beside() adds. If the dense
+# likelihood of a larger subset can be computed, this likelihood selects one start, because with many observations each
+# evaluation takes as long as a step of a search.
 start_candidates <- function(starts, target, rows) {
   if (target$too_little(subset_data(target$data, rows))) return(starts[1, , drop = FALSE])
   subset <- subset_target(target, rows, dense_settings(target$how))

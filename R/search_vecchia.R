@@ -14,7 +14,7 @@ vecchia_search <- function(candidates, target) {
   if (is_singular(best)) best else with_settled_neighbours(best, target)
 }
 
-# Repeats the search until its neighbours are the nearest neighbours under the estimated ranges.
+# Repeats the search until the neighbours in the conditioning sets are the nearest neighbours for the estimated ranges.
 with_settled_neighbours <- function(best, target) {
   for (round in 1:4) {
     target$likelihood$regroup(best$theta)

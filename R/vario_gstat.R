@@ -77,7 +77,7 @@ as_gp <- function(model, fixed = FALSE) {
 white_functions <- list(microscale = microscale, nugget = nugget)
 
 # A function for each model of gstat. For a term with sill v, range r and smoothness k, the function returns a list of
-# the field, as a covariance, and of the variances of the uncorrelated parts of the term. term() creates a covariance,
+# the covariance of the field and of the variances of the uncorrelated parts of the term. term() creates a covariance,
 # and adds the anisotropy and the fixed parameters.
 gstat_models <- list(
   Nug = function(v, r, k, term) list(microscale = v),
