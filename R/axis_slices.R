@@ -35,9 +35,9 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# Returns a list of `x`, the array, or its values slice by slice if the reduced dimensions are not adjacent; and of
-# `sizes`, three products of sizes of dimensions: of those before the reduced dimensions, of the reduced dimensions, and
-# of those after them.
+# Returns a list of two elements. `x` is the array or, if the reduced dimensions are not adjacent, the values of the
+# array slice by slice. `sizes` has three products of sizes: of the dimensions before the reduced dimensions, of the
+# reduced dimensions, and of the dimensions after the reduced dimensions.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)

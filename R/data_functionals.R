@@ -113,8 +113,8 @@ trend_derivative <- function(parts, data, name, n, call) {
 # The nodes and weights of the central difference of sixth order, for steps of size 1.
 sixth_order <- list(shifts = c(-3, -2, -1, 1, 2, 3), weights = c(-1, 9, -45, 45, -9, 1) / 60)
 
-# The function at(shift) returns a list of two vectors. This function returns the central differences of sixth order of
-# both vectors, which are exact for polynomials up to degree 6.
+# Returns the central differences of sixth order of two vectors, which the function at(shift) returns as a list. These
+# differences are exact for polynomials up to degree 6.
 central_slope <- function(at, step) {
   near <- lapply(step * sixth_order$shifts, at)
   weights <- sixth_order$weights / step

@@ -11,7 +11,7 @@ match_levels <- function(values, known = lapply(values, `[`, 0)) {
   replace(rep(NA_real_, length(here)), here, level[seq_along(level) > length(known[[1]])])
 }
 
-# The sorted levels of `values`, and for each value the number `of` its level.
+# The sorted levels of `values`, and `of`, the index of the level of each value.
 distinct_levels <- function(values) {
   of <- match_levels(values)
   first <- which(!duplicated(of) & !is.na(of))

@@ -1,7 +1,7 @@
 # New points for a fit: their coordinates, trend and offset, from variables with the same names and types as in the fit.
 
-# The centred coordinates, the trend and the offset of complete rows; `complete` is TRUE for complete rows. With
-# `weights`, the trend and the offset of weighted sums of the rows.
+# Returns the centred coordinates, the trend and the offset of complete rows; `complete` is TRUE for complete rows. With
+# `weights`, returns the trend and the offset of weighted sums of the rows.
 new_points <- function(object, newdata, coords, block = NULL, weights = NULL, call = caller_env()) {
   points <- rows_as_points(object, newdata, coords, block, call)
   if (!is.null(weights)) points <- with_sums(points, weights, call)
@@ -157,8 +157,8 @@ coordinates_by_name <- function(object, data, call) {
   ), call = call)
 }
 
-# The columns of the trend at new data, or NULL if newdata has no rows, and the offset. Values of expressions, such as
-# the difference of two times, are also converted to the unit that they had in the fit.
+# The columns of the trend at new data (NULL if newdata has no rows), and the offset. Values of expressions, such as the
+# difference of two times, are also converted to the unit that these expressions had in the fit.
 new_trend <- function(parts, terms, data, call, what = parts$what %||% "trend") {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))

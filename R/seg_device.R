@@ -56,9 +56,9 @@ on_device <- function(x, backend) {
   if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
 }
 
-# Computes a gradient. If x is on the GPU or the backend is "cuda", on_gpu(x, eta) computes the gradient. If this
-# condition does not hold, or if on_gpu() returns NULL, on_host() computes the gradient. With `stay`, the result is on
-# the GPU; without `stay`, it is on the host and has the shape of x.
+# Computes a gradient. If x is on the GPU or the backend is "cuda", on_gpu(x, eta) computes the gradient. In all other
+# cases, and if on_gpu() returns NULL, on_host() computes the gradient. With `stay`, the result is on the GPU; without
+# `stay`, the result is on the host and has the shape of x.
 gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = caller_env()) {
   there <- on_device(x, backend)
   if (stay && is.null(there)) stop_gpu_output(call)

@@ -1,4 +1,4 @@
-# Converts keys, which say to which group each value belongs, to the indices of groups. Keys are a vector of any type, a
+# Converts keys, which identify the group of each value, to the indices of groups. Keys are a vector of any type, a
 # factor, or a combination of several such vectors and factors.
 
 # The groups in the form that seg_from_groups() requires, and the names of the groups.
@@ -16,7 +16,7 @@ group_numbers <- function(g, sort, call) {
   numbers[c("input", "base", "span", "rows", "count", "names")]
 }
 
-# The groups in the form of group_numbers(), for `numbers` that already are indices of groups from 1 on.
+# The groups in the form of group_numbers(), if `numbers` are already indices of groups, counted from 1.
 numbered_groups <- function(numbers, count, names = NULL) {
   list(input = numbers, base = 1L, span = count, rows = NULL, count = count, names = names)
 }
@@ -67,7 +67,8 @@ joint_numbers <- function(columns, sort, call) {
   numbers
 }
 
-# Combines pairs of indices to single numbers, whose order is that of the first index, then of the second.
+# Combines pairs of indices to single numbers, which sort by the first index, and by the second index among pairs with
+# equal first indices.
 pair_numbers <- function(joint, rows, count) {
   as_number <- if (joint$count * count < .Machine$integer.max) as.integer else as.numeric
   (as_number(joint$rows) - 1L) * as_number(count) + rows

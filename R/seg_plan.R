@@ -119,7 +119,7 @@ new_plan <- function(how, about, n = NULL) {
   structure(c(about, list(how = how, n = n, cell = new.env(parent = emptyenv()))), class = "seg_plan")
 }
 
-# The plan for `numbers` that already are indices of groups from 1 on.
+# The plan if `numbers` are already indices of groups, counted from 1.
 numbered_plan <- function(numbers, count) new_plan("g", numbered_groups(numbers, count))
 
 check_number_of_values <- function(n, call) {

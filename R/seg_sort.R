@@ -161,7 +161,7 @@ sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call 
        ties = ties, top = top)
 }
 
-# The backend of the computation, and `stay`, which says whether results stay on the GPU.
+# The backend of the computation, and `stay`, which is TRUE if results stay on the GPU.
 sort_place <- function(backend, output, x = NULL, call = caller_env()) {
   stay <- if (is.null(x)) check_output(output, call) else check_target(output, x, call)
   list(backend = check_backend(backend, call = call), stay = stay)

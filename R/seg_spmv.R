@@ -80,7 +80,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
 }
 
 # The product of matrix and vector, computed by the backend. NULL if R must compute the products of entries, which the
-# CPU then reduces. This is the case for some operations other than sums of products, and if results are missing,
+# CPU then reduces. R must compute them for some operations other than sums of products, and if results are missing,
 # because R distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
@@ -228,8 +228,8 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]] else attr(A, "rows")
 
-# The class, the size and the positions of the entries of a sparse matrix A. A plan that was made for another matrix can
-# be used for A if these are the same.
+# The class, the size and the positions of the entries of a sparse matrix A. A plan that was created for another matrix
+# can be used for A if both matrices have the same class, size and positions.
 stored <- function(A) {
   if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
   if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]

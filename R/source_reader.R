@@ -21,7 +21,8 @@ reader_source <- function(read, parallel = FALSE, call = caller_env()) {
   )
 }
 
-# Its environment has only the function of the user, because it is sent to other processes.
+# Returns a function that calls the user's function `read`. The environment of the result contains only `read`, because
+# the environment is sent to other processes.
 chunk_reader <- function(read) {
   force(read)
   function(number) reading("the table", read(number))

@@ -1,5 +1,5 @@
-# The chunks of a table in files of the work directory. The first pass over the table saves them (table_scan.R); workers
-# then convert them to records and sort the records by cell, without the source of the table.
+# The chunks of a table in files of the work directory. The first pass over the table saves the chunks (table_scan.R);
+# workers then convert the chunks to records and sort the records by cell, without access to the source of the table.
 
 # The number of rows from which chunks are saved together in one file.
 file_rows <- 2.5e5
@@ -154,5 +154,6 @@ sort_file <- function(k, first, pilot, partition, near_of, store, call = NULL) {
        of_response = lapply(parts, sums_of_response, pilot$quosures$transform))
 }
 
-# As sort_file(), but NULL for an error in the records: this process then repeats the conversion and reports the error.
+# Returns the result of sort_file(), or NULL if the records have an error. In this case, the main process repeats the
+# conversion and reports the error.
 sort_file_or_null <- function(...) tryCatch(sort_file(...), kernops_input_error = function(e) NULL)

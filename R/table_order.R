@@ -1,11 +1,12 @@
-# The ordering of a table for Vecchia's approximation. It depends only on the cells of the table (table_cells.R).
+# The ordering of a table for Vecchia's approximation. The ordering depends only on the cells of the table
+# (table_cells.R).
 #
 # Within each cell, points are in their maximum-minimum distance ordering; the level of a point is its distance from the
 # nearest earlier point. The first `cell_heads` points of all cells are the heads of the table. The heads come first, in
 # their own maximum-minimum distance ordering. All other points follow by decreasing level; ties are sorted by row. The
 # first part of this ordering is a maximum-minimum distance ordering of the whole table, and the remaining part is a
-# maximum-minimum distance ordering of each cell. Only along the borders of cells does the ordering differ from the
-# maximum-minimum distance ordering of all points.
+# maximum-minimum distance ordering of each cell. The ordering differs from the maximum-minimum distance ordering of all
+# points only along the borders of cells.
 
 # Writes a file with the records of each cell, sorted by level. Returns the records of the heads in their order, and the
 # maximum level of the other points of each cell. The distance of every location within a cell from an earlier point is

@@ -103,8 +103,8 @@ levels_of_chunk <- function(formula, chunk, call) {
   })
 }
 
-# Returns f(levels), for the results of levels_of_chunk() in the order of the chunks: the rows in which a level occurs
-# that no earlier chunk has.
+# Returns a function of a result of levels_of_chunk(), which must be called for the chunks in their order. The function
+# returns the rows of the chunk in which a level occurs for the first time in the table.
 level_register <- function(call, max_levels = 1e4) {
   seen <- list()
   function(chunk) {

@@ -21,8 +21,8 @@ sizes_of_units <- function(blocks) {
 
 unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 
-# Writes the units that do not exist yet. If there are workers, they write while this process evaluates `code`, which
-# must not use workers; returns the value of the code.
+# Writes the units that do not exist yet. If there are workers, the workers write these units while this process
+# evaluates `code`, which must not use workers. Returns the value of `code`.
 while_units_are_written <- function(blocks, code) {
   lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
   if (!length(lacking)) return(code)

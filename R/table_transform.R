@@ -31,7 +31,7 @@ transformed_rows <- function(y, rows, transform, call) {
   boxcox(y, transform$lambda)
 }
 
-# Two sums over records: of the logarithm of the response, and of its square.
+# Two sums over records: the sum of the logarithms of the response, and the sum of the squares of the response.
 sums_of_response <- function(records, transform) {
   if (is.null(transform)) return(NULL)
   y <- records[, "y"]

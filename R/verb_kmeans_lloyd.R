@@ -46,8 +46,8 @@ cluster_means <- function(problem, label, count) {
 }
 
 # The mini-batch algorithm. In each iteration, a centre moves towards the mean of the new points that are assigned to
-# it. It moves by the fraction a / b of the distance, where a is the number of the new points and b is the number of all
-# points that were assigned to the centre so far.
+# it. The centre moves by the fraction a / b of the distance, where a is the number of the new points and b is the
+# number of all points that were assigned to the centre so far.
 move_by_batches <- function(problem, centres) {
   n <- nrow(problem$x)
   met <- numeric(nrow(centres))

@@ -65,7 +65,8 @@ log_mixture <- function(problem, components) {
 }
 
 # For each component, sums over points, weighted by the probability that the point belongs to the component: the sum of
-# 1, of the deviations from the mean of the component, and of the products or squares of the deviations.
+# the weights, the sum of the deviations from the mean of the component, and the sums of the products or squares of
+# these deviations.
 component_moments <- function(problem, components, density) {
   products <- if (problem$covariance == "full") "TensorProd(x - m, x - m)" else "Square(x - m)"
   further <- sprintf("Exp(%%s - l) * w * Concat(Concat(1, x - m), %s)", products)
@@ -74,8 +75,8 @@ component_moments <- function(problem, components, density) {
   op(c(list(problem$x), components$input, list(density, problem$weights)))
 }
 
-# The sums of component_moments() if each point belongs to exactly one component, its `label`. Deviations are those from
-# 0.
+# The sums of component_moments() if each point belongs to exactly one component, its `label`. Deviations are measured
+# from 0.
 cluster_moments <- function(problem, label) {
   x <- problem$x
   d <- ncol(x)

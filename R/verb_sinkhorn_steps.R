@@ -71,8 +71,8 @@ transport_value <- function(problem, sides, f, g) {
   -rho * (sum(a * expm1(-f / rho)) + sum(b * expm1(-g / rho))) - problem$epsilon * (total - sum(a) * sum(b))
 }
 
-# The gradients of the value of sinkhorn() with respect to points and weights. By the envelope theorem, these are the
-# gradients of the dual value if the potentials are held fixed.
+# The gradients of the value of sinkhorn() with respect to points and weights. By the envelope theorem, these gradients
+# are the gradients of the dual value for fixed potentials.
 transport_gradient <- function(problem, fits, points, weights) {
   debiased <- length(fits) > 1
   by_point <- function(fit, own, other) transport_slopes(problem, fit, own, other)
