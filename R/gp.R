@@ -126,9 +126,9 @@
 #' district, or the points along a line. `averages = weight ~ block` gives the weights of the nodes; the observation is
 #' then the weighted sum, such as an integral by a quadrature rule. The trend and the offset are averaged in the same
 #' way. All nodes of an observation must have the same response, `weights` and known noise. A row with a missing `block`
-#' is an observation at a point; a missing value of any other variable is an error. With the covariance matrix k of the
-#' nodes and the weights A, the observations have the covariance matrix A k A' plus the noise of each observation, the
-#' nugget.
+#' is an observation at a point; a missing value of any other variable is an error. Let K be the covariance matrix of
+#' the field at the nodes, and let each row of A contain the weights of an observation. The covariance matrix of the
+#' observations is A K A' plus the noise of each observation, the nugget.
 #'
 #' `predict(fit, new)` predicts the field at points, even if all observations are averages (Kyriakidis 2004);
 #' `predict(fit)` predicts the observed averages, and the arguments `block` and `sums` of [predict()][predict.gp] are
@@ -145,11 +145,12 @@
 #'
 #' @section Tables that do not fit into memory:
 #' `data` may be a table that [gp_table()] describes: a table in a database, a table of dbplyr or Arrow, a CSV or
-#' Parquet file, an HDF5 matrix, or a function that reads chunks. The table is read twice. The first pass draws a sample
-#' of 65,536 rows, from which the design of the trend is made: `scale(x)` and the knots of a spline refer to this
-#' sample, but the levels of factors are the levels in all rows. The second pass sorts all rows into cells, which are
-#' boxes of a k-d tree with about 65,536 rows each. Each cell is stored as files in the work directory (`workdir` of
-#' [gp_control()]). The files take about 250 bytes for each row with 30 neighbours.
+#' Parquet file, an HDF5 matrix, or a function that reads chunks. The table is read once, and its rows are saved in the
+#' work directory (`workdir` of [gp_control()]). The first pass over the rows draws a sample of 65,536 rows, which
+#' determines the design of the trend: `scale(x)` and the knots of a spline refer to this sample, but the levels of
+#' factors are the levels in all rows. The second pass, over the saved rows, sorts the rows into cells, which are boxes
+#' of a k-d tree with about 65,536 rows each. Each cell is stored as files in the work directory. The files take about
+#' 250 bytes for each row with 30 neighbours.
 #'
 #' The fit is Vecchia's approximation with an ordering that depends on the cells alone. Each cell has a maximum-minimum
 #' distance ordering. The first 1024 points of each cell come first, in a common maximum-minimum distance ordering; all

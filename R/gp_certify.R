@@ -23,10 +23,10 @@
 #'   fit has. If a few columns of the covariance matrix explain a smooth field, P is instead a pivoted Cholesky
 #'   decomposition plus the noise (see [kernel_preconditioner()]).
 #'
-#' Conjugate gradients, preconditioned by P, solve the systems with S for y, the trend and the covariances of the sites
-#' together. S is not stored. The errors of quadratic forms such as \eqn{y'S^{-1}y}, and therefore of the sum of
-#' squares, of predictions and of variances, are at most \eqn{e'P^{-1}e / a} for residuals e, where a is a bound below
-#' the smallest eigenvalue of \eqn{A = U S U'}.
+#' Conjugate gradients, preconditioned by P, solve systems with the matrix S. The right-hand sides are y, the columns of
+#' the trend and the covariances of the observations with the sites. S is not stored. The errors of quadratic forms such
+#' as \eqn{y'S^{-1}y}, and therefore of the sum of squares, of predictions and of variances, are at most \eqn{e'P^{-1}e
+#' / a} for residuals e, where a is a bound below the smallest eigenvalue of \eqn{A = U S U'}.
 #'
 #' For Vecchia's approximation A has a unit diagonal, and \eqn{\log\det S = -2 \log\det U - \mathrm{tr}\,w(A)} with
 #' \eqn{w(x) = x - 1 - \log x \ge 0}. The trace of w(A) is twice the Kullback-Leibler divergence of the approximation

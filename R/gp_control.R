@@ -10,8 +10,8 @@
 #'   worse optimum. With package future.apply these searches run under any `future::plan()`. With 0, one search begins
 #'   at the given values of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values. A subset is used if there are more than 1.25
-#'   times as many observations; for more than 4000 observations, the subset has four times this number of observations.
-#'   Half of the subset is drawn at random, and the other half are the nearest neighbours of the drawn observations.
+#'   `subset` observations; for more than 4000 observations, the subset has 4 `subset` observations. Half of the subset
+#'   is drawn at random, and the other half are the nearest neighbours of the drawn observations.
 #' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
 #' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
 #' @param maxit the largest number of steps of the search.
@@ -71,12 +71,13 @@
 #' Each fit with `method = "vecchia"` is compared with a fit with twice as many neighbours. `print()` shows the verdict,
 #' `summary()` and `glance()` show all changes, and `fit$vecchia$changes` contains them as numbers. The following
 #' changes are computed:
-#'   * of the log-likelihood at the same parameters; if there are more than 10,000 observations, from 10,000 of them;
-#'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
-#'     positive parameter counts as a tenth of the parameter);
-#'   * of predictions of the field at 200 sites, in units of their standard errors, and of these standard errors. The
-#'     changes of predictions and of standard errors are root mean squares and include the change of the estimates. Half
-#'     of the sites are between observations that are next to each other.
+#'   * the change of the log-likelihood at the same parameters; if there are more than 10,000 observations, this change
+#'     is estimated from 10,000 observations;
+#'   * the changes of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a
+#'     tenth of a positive parameter counts as a tenth of the parameter);
+#'   * the changes of predictions of the field at 200 sites, in standard errors, and the relative changes of these
+#'     standard errors. The changes of predictions and of standard errors are root mean squares and include the change
+#'     of the estimates. Half of the sites are between observations that are next to each other.
 #'
 #' An approximation is good if four changes are small enough: the change of the log-likelihood is at most
 #' `neighbour_tol` = 0.001 for each observation (at most 1 for less than 1000 observations), the change of the estimates

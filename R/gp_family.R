@@ -46,17 +46,18 @@
 #' @section Method:
 #' Newton's method finds the mode of the process given the data, and the likelihood is the likelihood of the normal
 #' approximation at the mode (Rasmussen and Williams 2006, sections 3.4 and 5.5). The matrix that is factorised is K +
-#' \eqn{W^{-1}}, with the covariance matrix K and the negative second derivatives W of the log density; its rows are
-#' scaled so that the factor is as stable as the factor of \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend
-#' are estimated by maximum likelihood with all other parameters, so that [logLik()], [AIC()] and [anova()] compare
-#' trends as well as covariances. All gradients are exact, including the change of the mode with the parameters. The log
-#' densities of Student's t distribution, of the link `"cauchit"` and of some families of [gp_family()] are not concave,
-#' so that some of their second derivatives are positive. The likelihood, its gradient, standard errors and predictions
-#' use these second derivatives; the steps of Newton's method use the expected information instead (for Student's t
-#' distribution see Hartmann and Vanhatalo 2019). At a saddle between two modes, the second derivatives of the joint
-#' density of process and data are not the second derivatives of a maximum. An example is an observation with one mode
-#' that follows an outlier and another mode that follows its neighbours. At such a point, the likelihood uses the
-#' expected information as well; a warning of class `kernops_expected_weights` reports this, and `summary()` states it.
+#' \eqn{W^{-1}}, with the covariance matrix K of the process and the diagonal matrix W of the negative second
+#' derivatives of the log density. Up to a scaling of its rows, the factor is the factor of \eqn{I + W^{1/2} K W^{1/2}},
+#' so both factors are equally stable. The coefficients of the trend are estimated by maximum likelihood with all other
+#' parameters, so that [logLik()], [AIC()] and [anova()] compare trends as well as covariances. All gradients are exact,
+#' including the change of the mode with the parameters. The log densities of Student's t distribution, of the link
+#' `"cauchit"` and of some families of [gp_family()] are not concave, so that some of their second derivatives are
+#' positive. The likelihood, its gradient, standard errors and predictions use these second derivatives; the steps of
+#' Newton's method use the expected information instead (for Student's t distribution see Hartmann and Vanhatalo 2019).
+#' At a saddle between two modes, the second derivatives of the joint density of process and data are not the second
+#' derivatives of a maximum. An example is an observation with one mode that follows an outlier and another mode that
+#' follows its neighbours. At such a point, the likelihood uses the expected information as well; a warning of class
+#' `kernops_expected_weights` reports this, and `summary()` states it.
 #'
 #' `method = "exact"` factorises covariance matrices, in some ten steps of Newton's method for each likelihood. The next
 #' section describes the method for larger numbers of observations.

@@ -87,7 +87,7 @@
 #' new observations use the estimated noise at the new points, without the uncertainty of the noise field.
 #'
 #' @section The Laplace approximation:
-#' The weight of an observation is minus the second derivative of its log density at the mode. The weight may be
+#' The weight of an observation is the negative second derivative of its log density at the mode. The weight may be
 #' negative where the log density is not concave in \eqn{\eta}: a quarter of the weights of `"inverse_gaussian"` with
 #' `shape` 3 are negative. Newton's method then uses substitute weights for its steps, and the approximation uses the
 #' substitute weights where the posterior precision is not positive definite (see [gp_families]). The substitute weights

@@ -30,10 +30,10 @@
 #'
 #' The covariance is represented by a distance as follows. The squared distance of a term with a range is the scaled
 #' squared distance in the formula of the covariance, \eqn{h^2 / r^2}. In a product of covariances, squared distances
-#' are added. In a sum, they are averaged with the variances as weights, because the terms contribute to the decrease of
-#' the correlation in proportion to their variances. Linear and constant terms have no range, and the nugget has no
-#' effect. The ranges of a user-defined formula are found by evaluating the formula: the range along a coordinate is the
-#' distance at which the correlation is 0.6.
+#' are added. In a sum, squared distances are averaged with the variances as weights, because the terms contribute to
+#' the decrease of the correlation in proportion to their variances. Linear and constant terms have no range, and the
+#' nugget has no effect. The ranges of a user-defined formula are found by evaluating the formula: the range along a
+#' coordinate is the distance at which the correlation is 0.6.
 #'
 #' @return A list of class `gp_neighbours`:
 #'   * `order`, the n rows of `coords` in their new order: an integer vector;

@@ -20,10 +20,11 @@
 #'   `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite range
 #'   and a variance of 0 (Simpson et al. 2017). Together, the two priors are the joint prior of the range and the
 #'   marginal standard deviation of a Matern field by Fuglstad et al. (2019). In d dimensions, the density of a range r
-#'   is \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}. The
-#'   range is the range as defined in this package or any multiple of it; d is the number of the coordinates of the
-#'   term, and 1 for a range of a single coordinate. `pc_sd()` is a prior of a variance: its square root, the standard
-#'   deviation, has an exponential distribution with the rate \eqn{-\log(p) / upper}.
+#'   is \eqn{(d / 2) \lambda r^{-d / 2 - 1} \exp(-\lambda r^{-d / 2})} with \eqn{\lambda = -\log(p) lower^{d / 2}}. Here
+#'   d is the number of coordinates of the term, or 1 for the range of a single coordinate. Any multiple of the range
+#'   has a density of the same form, in which `lower` is multiplied by the same factor. `pc_sd()` is a prior of a
+#'   variance: its square root, the standard deviation, has an exponential distribution with the rate \eqn{-\log(p) /
+#'   upper}.
 #'
 #' @section The mode:
 #'   With a prior, `gp()` maximises the log-likelihood plus the log prior density of the parameters on the scale of the

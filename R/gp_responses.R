@@ -56,13 +56,13 @@
 #'   from this distribution are too small. The distribution under the null hypothesis depends neither on the
 #'   coefficients of the trend nor on the variance. Therefore it is simulated: `null_draws` responses of noise at the
 #'   same points (default 400, see [gp_control()]) are fitted. A p-value is the share of simulated statistics that are
-#'   at least as large as the statistic of the response. For statistics in the range of the largest tenth of the
-#'   simulated statistics and above, the p-value follows the tail of the maximum of a Gaussian process (Davies 1977),
-#'   \eqn{P(Z > c) + v / (2 \pi) \exp(-c^2 / 2)} with the square root c of the statistic, and v estimated from this
-#'   tenth. Very small p-values are approximate: the relative error of v is about \eqn{(10 / draws)^{1/2}}. With
-#'   `null_draws = 0`, p-values come from the half chi-squared distribution. Responses with missing values are compared
-#'   with the same draws. For responses that are not normal, permute the rows of `Y`: the same call then fits responses
-#'   without a field, whose statistics can replace the statistics of simulated noise.
+#'   at least as large as the statistic of the response. For statistics above the 0.9-quantile of the simulated
+#'   statistics, the p-value follows the tail of the maximum of a Gaussian process (Davies 1977), \eqn{P(Z > c) + v / (2
+#'   \pi) \exp(-c^2 / 2)}, where c is the square root of the statistic, and v is estimated from the simulated statistics
+#'   above the quantile. Very small p-values are approximate: the relative error of v is about \eqn{(10 / draws)^{1/2}}.
+#'   With `null_draws = 0`, p-values come from the half chi-squared distribution. Responses with missing values are
+#'   compared with the same draws. For responses that are not normal, permute the rows of `Y`: the same call then fits
+#'   responses without a field, whose statistics can replace the statistics of simulated noise.
 #'
 #' @return `gp()` returns a list of class `gp_responses`. `as.data.frame()` (and `tidy()`, as a tibble) has a row for
 #'   each response: `response`, the number of values `n`, the parameters of the covariance (`NA` for parameters that

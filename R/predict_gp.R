@@ -80,13 +80,13 @@
 #'
 #' @section Fits with a family: The normal approximation of the posterior of the linear predictor is the posterior of a
 #'   Gaussian model. The observations z of this model are the linear predictor at the mode plus the derivative of the
-#'   log density divided by W, and their noise variance is 1 / W. Here W is minus the second derivative of the log
-#'   density; for [student()], W is the expectation of minus the second derivative, which is positive. Joint covariances
-#'   and means of the linear predictor over blocks (`type = "link"`) come from this Gaussian model. With `nmax` and
-#'   `maxdist`, a point is predicted from the nearest observations z. The values z depend on the trend of the whole fit.
-#'   Therefore the trend of the whole fit and its uncertainty are kept, and no local trend is estimated. If `nmax` is
-#'   the number of observations, predictions are the same as without `nmax`. If single observations have little
-#'   information, such as presence or absence, predictions require more neighbours than in kriging.
+#'   log density divided by W, and their noise variance is 1 / W. Here W is the negative second derivative of the log
+#'   density; for [student()], W is the expectation of the negative second derivative, which is positive. Joint
+#'   covariances and means of the linear predictor over blocks (`type = "link"`) come from this Gaussian model. With
+#'   `nmax` and `maxdist`, a point is predicted from the nearest observations z. The values z depend on the trend of the
+#'   whole fit. Therefore the trend of the whole fit and its uncertainty are kept, and no local trend is estimated. If
+#'   `nmax` is the number of observations, predictions are the same as without `nmax`. If single observations have
+#'   little information, such as presence or absence, predictions require more neighbours than in kriging.
 #'
 #'   With `type = "response"`, `block` predicts the average over the block of the mean response, such as a prevalence; a
 #'   [nugget()] is averaged out. The mean, its standard error and `cov` follow from the joint normal distribution of the
@@ -190,8 +190,8 @@
 #'   (or, without `memory`, if there are more than 5 million observations), an error of class `kernops_memory_error` is
 #'   raised.
 #'
-#' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has a
-#'   type that differs from the type in the fit, or a new factor level; `kernops_crs_error`, also an input error, if the
+#' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, or if a variable has a new
+#'   factor level, or a type that differs from its type in the fit; `kernops_crs_error`, also an input error, if the
 #'   reference system of `newdata` differs from that of the data; `kernops_dim_error` if the number of coordinates
 #'   differs.
 #'
