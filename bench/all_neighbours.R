@@ -1,9 +1,10 @@
 # R_LIBS=.lib Rscript bench/all_neighbours.R [points]
 #
-# Vecchia's approximation equals the exact method if all other points are neighbours. The script checks this: for each
-# covariance and each kind of result (log-likelihood, gradient, information, predictions, standard errors), it prints
-# the largest difference of the two methods, relative to the largest number of this kind. 2000 points take an hour of
-# one core, because each conditioning set has a separate Cholesky factor; covariances are factored in parallel.
+# Vecchia's approximation equals the exact method if all other points are neighbours. The script checks this equality:
+# for each covariance and each kind of result (log-likelihood, gradient, information, predictions, standard errors), it
+# prints the largest difference between the two methods, relative to the largest number of this kind. 2000 points take
+# an hour of one core, because each conditioning set has a separate Cholesky factor; covariances are factored in
+# parallel.
 
 library(kernops)
 suppressMessages(library(testthat))

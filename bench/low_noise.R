@@ -7,10 +7,10 @@
 #
 # The script prints a row for each method (default: exact, auto). The method "vecchia,60" has 60 neighbours, and
 # "vif,30,200" has 30 neighbours and 200 inducing points. The columns are the log-likelihood at the true parameters; the
-# log-likelihood at the estimates; the estimates; the number of evaluated likelihoods; the seconds of the fit, by the
-# clock and summed over all cores; the root mean square of standardised prediction errors and the mean standard error,
-# at 1000 new points; and the peak memory of the process in GB so far. With the environment variable TRUTH=1, parameters
-# are not estimated. The exact method is omitted for more than 10,000 points.
+# log-likelihood at the estimates; the estimates; the number of evaluated likelihoods; the elapsed seconds and the CPU
+# seconds of the fit; the root mean square of standardised prediction errors and the mean standard error, at 1000 new
+# points; and the peak memory of the process in GB so far. With the environment variable TRUTH=1, parameters are not
+# estimated. The exact method is omitted for more than 10,000 points.
 
 library(kernops)
 options(width = 160)

@@ -4,9 +4,9 @@
 # that the precision matrix has no sparse factor (default: 1e5 points, 1e4 levels). All parameters are estimated; with
 # `none`, the parameters of the covariance are given, and only the trend is estimated.
 #
-# Columns: seconds of the clock and of all cores, likelihoods, the log-likelihood with its Monte Carlo error, estimates
-# (their true values are 0.5 and 0.49 for the variances, 0.1 for the range, 0.3 for the slope) and the peak memory of
-# the process in GB.
+# Columns: elapsed seconds and CPU seconds, number of likelihoods, the log-likelihood with its Monte Carlo error,
+# estimates (their true values are 0.5 and 0.49 for the variances, 0.1 for the range, 0.3 for the slope) and the peak
+# memory of the process in GB.
 
 library(kernops)
 options(width = 160)

@@ -2,7 +2,7 @@
 #
 # One call of seg_reduce() without a plan, by factors, integers and strings of 100, 1e5 and 1e6 groups, compared with
 # collapse, which also computes the groups in its call. The functions of both packages run on one core, and are called
-# in turns. Each time is the minimum of processor times, which other processes affect least. The results are recorded in
+# in turn. Each time is the minimum of processor times, which other processes affect least. The results are recorded in
 # HISTORY.md.
 
 library(kernops)

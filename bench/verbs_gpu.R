@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/verbs_gpu.R [columns] [kmeans] [sinkhorn]
 #
-# Verbs on a GPU: milliseconds of a step, from the difference between many steps and few, so that uploads and the
-# compilation of kernels do not count.
+# Tasks of bench/verbs.R on a GPU: milliseconds of a step. The time of a step is computed from the difference between a
+# call with many steps and a call with few, so that uploads and the compilation of kernels do not count.
 
 library(kernops)
 options(kernops.backend = "cuda")

@@ -16,8 +16,8 @@ noise <- 1  # metres
 sampled <- sample(length(truth), 1000)
 measured <- truth[sampled] + rnorm(1000, sd = noise)
 
-# A Gaussian process with noise and a Matern 3/2 covariance, whose fields are once differentiable, as terrain roughly
-# is. All parameters are estimated.
+# A Gaussian process with noise and a Matern 3/2 covariance. Fields with this covariance are once differentiable, which
+# is roughly true of terrain. All parameters are estimated.
 samples <- data.frame(height = measured, grid[sampled, ])
 time <- seconds(fit <- gp(height ~ 1, samples, ~ north + west, matern(3/2) + nugget()), runs = 1)
 cli::cli_alert_success("likelihood maximised in {round(time, 2)} s")

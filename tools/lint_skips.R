@@ -1,6 +1,6 @@
 # tools/lint: each test that uses a suggested package must be skipped if that package is not installed.
 
-# testthat is always available, because it runs the tests, and so is withr, which testthat requires.
+# Two packages are always available: testthat, which runs the tests, and withr, which testthat requires.
 suggested_packages <- function() {
   packages <- strsplit(gsub("[(][^)]*[)]", "", read.dcf("DESCRIPTION", "Suggests")), "[[:space:],]+")[[1]]
   setdiff(packages, c("", "testthat", "withr", rownames(installed.packages(priority = "base"))))

@@ -1,7 +1,7 @@
-# Test cases, one for each family. A case has the log density in plain R, a function of a response y, its weight w, the
-# linear predictor eta and the parameters phi of the family. It also has the responses, parameters and weights that the
-# test uses, and the link. If the log density is not concave, `expected` has the expected weights: minus the expected
-# second derivatives.
+# Test cases, one for each family. A case has the log density as a function in plain R, whose arguments are a response
+# y, the weight w of the response, the linear predictor eta and the parameters phi of the family. It also has the
+# responses, parameters and weights that the test uses, and the link. If the log density is not concave, `expected` has
+# the expected weights: minus the expected second derivatives.
 
 density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, expected = NULL, classes = NULL,
                          constants = list()) {

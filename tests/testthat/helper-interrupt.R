@@ -26,7 +26,7 @@ wait_for <- function(file, seconds) {
   file.exists(file)
 }
 
-# Another R process must find kernops in a library.
+# Skips a test that starts another R process if that process would not find kernops in a library.
 skip_if_not_in_library <- function() {
   installed <- nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths()))
   testthat::skip_if_not(installed, "kernops is not installed")

@@ -20,7 +20,7 @@ for (op in names(functions)) test_that(paste("the gradient agrees with finite di
   }
 })
 
-test_that("the gradient of a softmax agrees with differences, for any sum alpha of the values", {
+test_that("the gradient of a softmax whose values sum to alpha agrees with differences", {
   withr::local_seed(2)
   x <- array(rnorm(24), 2:4)
   eta <- array(rnorm(24), 2:4)

@@ -58,7 +58,7 @@ test_that("positions in results are integers, and names are kept", {
   expect_true(all(is.na(nearest[, 4, ])))
 })
 
-test_that("a gradient has the shape of its variable; a variable that all batches share receives the sum over batches", {
+test_that("a gradient has the shape of its variable, and is a sum over batches if all batches share the variable", {
   withr::local_seed(4)
   count <- 3
   for (input in mixed(count)) for (axis in 0:1) for (var in c("s", "x", "y", "b")) {

@@ -13,8 +13,8 @@ tensor_dot <- function(a, b, sum_a, sum_b) {
   array(left %*% right, c(dim(a)[kept_a], dim(b)[kept_b]))
 }
 
-# Expects that the sum over j of a formula of x (Vi) and y (Vj) agrees with the sum of f(x_i, y_j) in plain R, and so do
-# the gradients.
+# Expects that the sum over j of a formula of x (Vi) and y (Vj) agrees with the sum of f(x_i, y_j) in plain R, and that
+# the gradients of the two sums agree.
 expect_pairwise <- function(formula, f, x, y, info = formula) {
   value <- \(x, y) t(vapply(seq_len(nrow(x)), \(i) Reduce(`+`, lapply(seq_len(nrow(y)), \(j) f(x[i, ], y[j, ]))),
                             f(x[1, ], y[1, ])))

@@ -87,7 +87,7 @@ test_that("computations within ranges never use panels or lists of nearest colum
   }
 })
 
-test_that("with few rows, a thread block computes the values of columns itself if these depend on few variables", {
+test_that("with few rows, each thread block computes the values of columns if the values depend on few variables", {
   choice <- function(n, rows) {
     vars <- paste0("y", seq_len(n))
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", paste0("Exp(-Square(x - ", vars, "))", collapse = " * ")),

@@ -114,7 +114,7 @@ test_that("the parts of a prediction add up to the prediction", {
   expect_equal(Reduce(`+`, each), predict(fit, new_meadow), tolerance = 1e-8)
 })
 
-test_that("an effect in a formula belongs to each variable, or to the variable that is named", {
+test_that("an effect in a formula belongs to each variable, or only to the variable that the effect names", {
   fit <- gp(cbind(p, q) ~ w + (1 | g) + q:(w || h), meadow, ~ a + b, estimate = "REML")
   names <- c("p:(1 | g)", "q:(1 | g)", "q:(1 | h)", "q:(0 + w | h)")
   expect_true(all(paste0(names, ".variance") %in% names(fit$theta)))

@@ -9,7 +9,7 @@ shifted_data <- function(D, rows = 140, columns = 90) withr::with_seed(D, {
 squares_between <- \(x, y) Reduce(`+`, lapply(seq_len(ncol(x)), \(d) outer(x[, d], y[, d], `-`)^2))
 log_sum_exp <- \(f) apply(f, 1, \(r) max(r) + log(sum(exp(r - max(r)))))
 
-test_that("reductions with exponentials of a distance plus numbers of rows and columns are right", {
+test_that("reductions of exponentials are right if the exponent is a distance plus numbers of the row and the column", {
   for (D in c(1, 3, 8, 16, 33, 100)) {
     data <- shifted_data(D)
     args <- c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "h = Vj(1)", "g = Vi(1)", "b = Vj(2)", "e = Pm(1)")
@@ -42,7 +42,7 @@ test_that("reductions with exponentials of a distance plus numbers of rows and c
   }
 })
 
-test_that("sums of a distance and a number may be scaled in the exponent, or used twice", {
+test_that("the sum of a distance and a number may be scaled in an exponent, or used twice", {
   data <- shifted_data(3)
   args <- c("x = Vi(3)", "y = Vj(3)", "h = Vj(1)")
   f <- rep(data$h[, 1], each = nrow(data$x)) - squares_between(data$x, data$y)

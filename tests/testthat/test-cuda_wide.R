@@ -151,7 +151,7 @@ test_that("vectors that are contracted may also occur elsewhere in the formula o
     second <- kernel(hessian, vectors(D, sprintf("h = Vi(%d)", D), "b = Vj(1)", "e = Vi(1)", "g = Pm(1)"))
     g <- 0.7
     k <- exp(-g * sq_dist(x, y)) * rep(b, each = nrow(x))
-    along <- k * (rowSums(x * h) - tcrossprod(h, y))  # multiplied by h'(x - y)
+    along <- k * (rowSums(x * h) - tcrossprod(h, y))  # the kernel times h'(x - y)
     wanted <- 4 * g^2 * (x * rowSums(along) - along %*% y) - 2 * g * h * rowSums(k)
     close(second(list(x, y, h, b, rep(1, nrow(x)), g)), wanted, scale = max(abs(wanted)))
   }, D = c(16, 21, 70, 130))

@@ -112,7 +112,7 @@ test_that("derivatives improve estimates, and the methods of fits work with deri
   expect_equal(predict(fit, derivative = "a"), slopes$ya, tolerance = 1e-5, ignore_attr = TRUE)
   more <- update(fit, newdata = transform(fresh, y = sin(4 * a) + b^2 * a, ya = NA_real_, yb = 2 * a * b))
   expect_identical(nobs(more), 39L)
-  # leave-one-out predictions from the factor agree with fits without a row
+  # leave-one-out predictions from the factor agree with a fit that omits the row
   folds <- gp_cv(fit)
   expect_identical(nrow(folds), 35L)
   without <- gp(y ~ 1, slopes[-1, ], ~ a + b, fit$covariance, derivatives = list(yb ~ b), estimate = "none")
@@ -168,7 +168,7 @@ test_that("a warning reports derivatives in rows without a response", {
   expect_silent(fit(transform(slopes, y = replace(y, 2, NA), ya = replace(ya, 2, NA), yb = replace(yb, 2, NA))))
 })
 
-test_that("a warning of a singular matrix of derivatives recommends a variance of the derivatives", {
+test_that("a warning about a singular covariance matrix of derivatives recommends `derivative_noise`", {
   search <- list(convergence = 1, message = "singular matrix", iterations = 3)
   expect_snapshot(kernops:::warn_about_search(search, gp_control(), derivatives = TRUE))
 })

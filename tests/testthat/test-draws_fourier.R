@@ -72,7 +72,7 @@ test_that("a stationary user-defined formula has frequencies from its Fourier tr
   expect_lt(far_off(draws_of(rough, u), covariance_values(rough, u, u)), 4.5)
 })
 
-test_that("draws at many points use spectral simulation, given the data or not", {
+test_that("draws at many points use spectral simulation, both with and without conditioning on the data", {
   withr::local_seed(6)
   d <- smooth_case(40)
   new <- smooth_case(5)

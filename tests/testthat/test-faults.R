@@ -4,7 +4,8 @@
 
 emulator <- file.path(Sys.getenv("CUDA_HOME"), "lib64", "libcuda.so.1")
 skip_without_emulator <- \() skip_if_not(emulated(), "needs tools/emulate")
-kinds <- c("allocation", "copy", "launch", "loading", "compilation", "other") # the kinds of tools/emulator/faults.h
+# the kinds of failures in tools/emulator/faults.h
+kinds <- c("allocation", "copy", "launch", "loading", "compilation", "other")
 
 fail <- function(kind = NULL, k = 1, times = 1) {
   if (!is.loaded("emulator_fail")) dyn.load(emulator)

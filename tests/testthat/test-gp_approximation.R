@@ -22,7 +22,7 @@ test_that("the reported change of the log-likelihood is the difference from a fi
   }
 })
 
-test_that("the predicted change of estimates agrees with an estimate with twice as many neighbours", {
+test_that("the predicted change of estimates agrees with the estimates of a fit with twice as many neighbours", {
   d <- plane(700)
   for (estimate in c("ML", "REML")) {
     one <- \(m) vecchia(d, matern(3/2) + nugget(), m = m, estimate = estimate)
@@ -134,7 +134,7 @@ test_that("print(), summary() and glance() report a bad approximation", {
   expect_false("approximation" %in% names(glance.gp(exact)))
 })
 
-test_that("a limit of neighbours too small for the tolerance is a warning that names a better method", {
+test_that("if the limit of neighbours is too small for the tolerance, a warning names a better method", {
   d <- plane(300)
   short <- \(...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = 1e-7, ...)
   expect_warning(fit <- short(neighbour_limit = 70), class = "kernops_neighbours")

@@ -145,7 +145,7 @@ test_that("a fit that was saved and read predicts from its work directory", {
   expect_error(predict(readRDS(path), d[1:5, ]), "work directory", class = "kernops_disk_error")
 })
 
-test_that("features that fits of tables lack are errors that name these features", {
+test_that("a request for a feature that fits of tables lack is an error that names the feature", {
   d <- table_data(60)
   table <- gp_table(d)
   expect_snapshot(error = TRUE, {

@@ -95,7 +95,7 @@ test_that("predictions from near observations are distributed over other process
     expect_length(predict(fits[[1]], new[0, ]), 0)
   })
   few <- list(data = list(y = 1:1e6), vecchia = list(local = 100), how = list(backend = "auto"))
-  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # the transfer takes longer
+  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # the transfer takes longer than the predictions
   expect_true(kernops:::worth_predicting_elsewhere(few, 1e4))
   few$how$backend <- "cuda"
   expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))

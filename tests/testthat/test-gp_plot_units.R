@@ -10,7 +10,7 @@ field <- matern(3/2, 1e6, 8000) + nugget(1e4)
 fit <- at(covariance = field)
 grid <- expand.grid(x = seq(4e5, 4.3e5, length.out = 12), y = seq(5.2e6, 5.23e6, length.out = 12))
 
-test_that("distances have the unit of the reference system, and maps in degrees have its aspect ratio", {
+test_that("distances have the unit of the reference system, and maps in degrees the aspect ratio of their latitude", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(wide, coords = c("x", "y"), crs = 32632)
   projected <- gp(z ~ 1, points, field, estimate = "none")

@@ -175,7 +175,7 @@ test_that("new responses of Gaussian observations have the noise variances of th
   expect_identical(attr(simulate(fit, 1, noise = TRUE), "seed"), state)
 })
 
-test_that("simulate() draws new Gaussian responses by default, as for lm(), and a message says so once", {
+test_that("simulate() draws new Gaussian responses by default, as for lm(), and reports this default once", {
   withr::local_options(rlib_message_verbosity = NULL)
   d <- plain[1:30, ]
   peer <- simulate(lm(y ~ w, d), 2, seed = 1)

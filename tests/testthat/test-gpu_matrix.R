@@ -110,7 +110,8 @@ test_that("each call can read the results of the previous call", {
       now <- step(list(2 / n, there, there, now), output = "gpu")
       b <- 2 * (k %*% b)
     }
-    expect_lt(max(abs(as.matrix(now) / b - 1)), if (precision == "float32") 1e-4 else 1e-9)  # 30 roundings
+    # the result has been rounded 30 times
+    expect_lt(max(abs(as.matrix(now) / b - 1)), if (precision == "float32") 1e-4 else 1e-9)
   }
 })
 
@@ -234,7 +235,7 @@ test_that("garbage collection frees GPU memory", {
   expect_lt(sum(cuda_describe()$used_bytes) - before, 2^31)
 })
 
-test_that("on a machine without a GPU, the error says so", {
+test_that("on a machine without a GPU, the error says that there is no GPU", {
   skip_if("cuda" %in% backends(), "this machine has a GPU")
   refused <- list(\() gpu_matrix(diag(2)), \() dot()(list(diag(2), diag(2)), output = "gpu"))
   for (use in refused) {

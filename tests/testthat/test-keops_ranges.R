@@ -175,7 +175,7 @@ test_that("ranges that cover all pairs give the same results as no ranges", {
   }
 })
 
-test_that("omitting pairs of distant clusters loses little", {
+test_that("omitting pairs of distant clusters changes sums of a narrow kernel only slightly", {
   withr::local_seed(6)
   x <- matrix(runif(1e4), 5000)
   sigma <- 0.05

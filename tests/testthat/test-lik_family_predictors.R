@@ -68,7 +68,8 @@ for (k in match(c("zero_inflated_poisson", "hurdle_negative_binomial", "Gamma"),
   test_that(paste("Vecchia's approximation with all neighbours is exact:", labels[k]), {
     near <- make(k, "vecchia", neighbours = 29)
     state <- near$likelihood$evaluate(near$theta)
-    # 1e-9 of the variance is added to the variances of the locations
+    # Vecchia's approximation enlarges the variance of the field by the factor 1 + 1e-9. The nugget of the exact
+    # likelihood is increased by the same amount.
     theta <- near$theta
     dense <- made_of(k)$likelihood$evaluate(replace(theta, 3, theta[[3]] + 1e-9 * theta[[1]]))
     expected <- dense$gradient()

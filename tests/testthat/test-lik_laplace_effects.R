@@ -82,7 +82,7 @@ test_that("the gradient agrees with differences of the likelihood, with few neig
     likelihood$evaluate(theta)
     slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
     state <- likelihood$evaluate(theta, search = TRUE)
-    likelihood$evaluate(1.1 * theta)$gradient() # reuses the memory
+    likelihood$evaluate(1.1 * theta)$gradient() # uses the memory of the first state again
     expect_close(matrix(state$gradient(), 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
   }
 })
@@ -267,6 +267,6 @@ test_that("summaries and predictions share a factor of the posterior precision",
   }, "kernops")
   summary(fit)
   predict(fit, new_surveys, se.fit = TRUE)
-  # one factorisation for the terms of a summary, and one factorisation for predictions
+  # at most one factorisation for the terms of a summary, and one for predictions
   expect_lte(calls, 2)
 })

@@ -85,7 +85,7 @@ test_that("for a model with random effects, the method is chosen by the field al
   expect_true(auto(neighbour_tol = 1)$method == "vecchia")
   # noise alone always uses Vecchia's approximation
   expect_identical(gp(z ~ 1, d, covariance = random_effect(~ 1 | g) + nugget(), exact_limit = 50)$method, "vecchia")
-  # the chosen number of neighbours gives the same fit
+  # a fit with the chosen method and number of neighbours is the same
   chosen <- auto(neighbour_tol = 2e-3)
   expect_equal(chosen$loglik, auto(method = chosen$method, neighbours = chosen$vecchia$m)$loglik, tolerance = 1e-4)
 })
@@ -124,7 +124,7 @@ test_that("the expected loss agrees with dense matrices, with and without induci
                tolerance = 0.5)
 })
 
-test_that("for many observations, the change by doubling the neighbours agrees with the expected loss", {
+test_that("for many observations, the change from doubling the neighbours agrees with the expected loss", {
   limit <- kernops:::compared_points
   withr::defer(utils::assignInNamespace("compared_points", limit, "kernops"))
   utils::assignInNamespace("compared_points", 100, "kernops")

@@ -82,7 +82,7 @@ test_that("names follow the rules of R, also names that resemble operations", {
   }
 })
 
-test_that("names may be in any encoding, and any locale", {
+test_that("names may have any encoding, in any locale", {
   latin1 <- \(x) iconv(x, "UTF-8", "latin1")
   formula <- "Sum_Reduction(\u00e9t\u00e9 * y, 1)"
   args <- c("\u00e9t\u00e9 = Vi(1)", "y = Vj(1)")

@@ -77,7 +77,7 @@ test_that("the effect of observations beyond the halo agrees with the theory of 
     count <- fit$vecchia$local
     blocks <- fit_for_tasks(fit)$blocks
     rows <- vapply(seq_along(blocks$rows), function(k) nrow(records_of_field(blocks, k, 10)), 0L)
-    expect_lt(max(rows), 2000) # out of 6000 rows
+    expect_lt(max(rows), 2000) # of the 6000 rows of the table
     left <- 10 * exp(-decay_rate(0.5, 0.05, 0.02, 6000) * min(halo_widths(fit$blocks, count)) / unit)
     predicted <- predict(fit, new, se.fit = TRUE, interval = "confidence")
     expect_lt(max(abs(predicted$fit - expected$fit) / expected$se.fit), left)

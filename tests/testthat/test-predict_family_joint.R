@@ -227,7 +227,7 @@ test_that("over many fields, points and means over blocks exceed thresholds as o
   })
   uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # draws have ties
   expect_gt(min(apply(share, 1, uniform)), 0.1)
-  # the test rejects the probabilities that half the standard deviation would give
+  # the test has power: it rejects the probabilities that half the standard deviation would give
   expect_lt(max(apply(pnorm(2 * qnorm(share)), 1, uniform)), 0.01)
 })
 

@@ -125,7 +125,7 @@ test_that("points that are equal to 15 digits are one location", {
   expect_identical(outer(found, found, "=="), outer(key, key, "=="))
   alone <- list(covariance = matern(3/2, dims = 2))
   expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
-  # with so many values of each coordinate, products of their numbers exceed the range of integers
+  # here the product of the numbers of distinct values of the columns exceeds the range of integers
   many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
   expect_identical(kernops:::place_keys(list(covariance = field_covariance), as.matrix(many[2:1])), seq_len(62500))
 })

@@ -1,5 +1,6 @@
 # Joint predictions by Vecchia's approximation for fits with a family, random effects and smooths. With all locations as
-# neighbours, the oracle is the exact method with dense matrices; with few neighbours, draws and tiles.
+# neighbours, the oracle is the exact method with dense matrices. With few neighbours, predictions are compared with
+# draws, and with predictions by other tiles.
 
 d <- withr::with_seed(2, {
   d <- data.frame(a = runif(70, 0, 10), b = runif(70, 0, 10), z = rnorm(70), site = factor(sample(1:8, 70, TRUE)))

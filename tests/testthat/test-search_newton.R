@@ -72,8 +72,8 @@ test_that("a step that meets a bound follows the ridge along the bound", {
   expect_lt(value(step), value(pmin(free, 0.5)) - 100)
 })
 
-test_that("a search that ends clearly below its starting value returns the start", {
-  # the slope leads to 50, although the value is best at 0
+test_that("a search whose end is clearly worse than its starting value returns the starting value", {
+  # the slope leads to s = 50, although the value is smallest at s = 0
   follow <- \(error) search_of_one(1, \(s) NA_real_, \(s) 2 * (s - 50),
                                    estimate = \(theta) list(value = log(theta)^2 / 100, logdet_error = error))
   expect_equal(log(follow(1)$theta), 1)

@@ -73,7 +73,7 @@ test_that("estimates are within half a standard error of the exact estimates", {
 
 test_that("neighbours are searched with the estimated ranges", {
   case <- field_case(900, 0, 0.01)
-  case$b <- 20 * case$b # the second range is 2
+  case$b <- 20 * case$b # the second range is 2, 20 times the first
   fit <- gp(z ~ 1, case, ~ a + b, matern(3/2, ard = TRUE) + nugget(), "vecchia", control = gp_control(neighbours = 15))
   expect_equal(unname(fit$theta[3] / fit$theta[2]), 20, tolerance = 0.3)
   how <- list(reml = FALSE, control = gp_control())
@@ -94,7 +94,7 @@ test_that("neighbours are searched with the estimated ranges", {
   expect_lt(max(abs(log(fit$theta / exact$theta)) / sqrt(diag(kernops:::covariance_vcov(exact)))), 1)
 })
 
-test_that("more neighbours are closer to the exact process, and \"auto\" finds a sufficient number", {
+test_that("with more neighbours, fits are closer to the exact process; \"auto\" finds a sufficient number", {
   case <- field_case(600, 0, 0.05)
   by <- \(m) gp(z ~ 1, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",
                 control = gp_control(neighbours = m))
@@ -102,7 +102,7 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds a
   diag(expected) <- diag(expected) + 0.05
   divergence <- vapply(c(2, 5, 10, 20, 40, 80), \(m) {
     sets <- kernops:::observation_sets(by(m), m)
-    2 * sum(log(sets$sd)) - as.numeric(determinant(expected)$modulus) # the trace is n
+    2 * sum(log(sets$sd)) - as.numeric(determinant(expected)$modulus) # the trace term of the divergence is n
   }, 0)
   expect_true(all(diff(divergence) < 0))
   expect_gt(min(divergence), 0)
@@ -112,7 +112,7 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds a
   expect_gt(fit$vecchia$m, 30)
 })
 
-test_that("the change by doubling the neighbours is estimated from a sample of the points", {
+test_that("the change from doubling the neighbours is estimated from a sample of the points", {
   case <- field_case(1000, 0, 0.05)
   for (formula in c(z ~ 0, z ~ a)) {
     fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",

@@ -59,7 +59,7 @@ test_that("an operation can be printed and saved, and the result of an empty seg
   expect_identical(fold(c(3, 4), copy, lengths = 2), 5)
 })
 
-test_that("associative operations are accepted, also with rounding errors or for some numbers only", {
+test_that("operations are accepted if they are associative up to rounding errors, or for the given values only", {
   for (formula in c("a + b", "a * b", "Max(Abs(a), Abs(b))", "Hypot(a, b)", "a + b - a * b", "2 * a * b", "a + b + 1",
                     "Log(Exp(a) + Exp(b))", "a * b / (a + b)", "(a + b) / (1 + a * b)", "Exp(Log(a) + Log(b))",
                     "(Abs(a)^3 + Abs(b)^3)^(1 / 3)", "IfElse(Abs(a) - Abs(b), a, b)", "a", "b", "0 * a", "Min(a, b)")) {

@@ -89,7 +89,7 @@ test_that("long segments, which are scanned in blocks, are right for any number 
   }
 })
 
-test_that("sums on the CPU are compensated and do not decrease", {
+test_that("cumulative sums on the CPU are compensated, and those of positive numbers do not decrease", {
   scan <- \(x) seg_scan(x, backend = "cpu")
   x <- rep(0.1, 1e5)
   expect_identical(scan(x)[c(1e4, 1e5)], c(1e3, 1e4))

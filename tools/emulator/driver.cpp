@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // a copy of the argument of a kernel, which is never larger
+};  // a copy of the argument of a kernel; no argument is larger
 using Kernel = void (*)(Job);
 
 namespace {
