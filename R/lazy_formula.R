@@ -163,8 +163,8 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# The cache with the name `what`, an environment that lasts for the session. If it has more than `max_entries` entries,
-# it is emptied first.
+# The cache with the name `what`, an environment that lasts for the session. A cache with more than `max_entries`
+# entries is emptied first.
 cached <- function(what, max_entries = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

@@ -17,8 +17,8 @@ at_nodes <- function(b, nodes) {
 # observations.
 seen_points <- function(data) data$nodes$u %||% data$u
 
-# The counterpart of dense_factor() for observations of averages, on the host. Its functions ignore the argument `x`,
-# the points, because the nodes replace the points.
+# The counterpart of dense_factor() for observations of averages, on the host. The functions of this factor ignore the
+# argument `x`, the points, because the nodes replace the points.
 averages_factor <- function(n, nodes) {
   k <- dense_factor(n)
   own <- NULL

@@ -1,6 +1,6 @@
-# A cell is the cache of a fit. It holds a weak reference to results that are expensive to recompute, such as a factor.
-# saveRDS() and similar functions write only the empty cell; a fit that is read from a file recomputes the content on
-# first use.
+# A cell is the cache of a fit. A cell holds a weak reference to results that are expensive to recompute, such as a
+# factor. saveRDS() and similar functions write only the empty cell; a fit that is read from a file recomputes the
+# content on first use.
 
 new_cell <- function() new.env(parent = emptyenv())
 

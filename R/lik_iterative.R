@@ -99,10 +99,10 @@ dense_size <- function(n, how) {
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
 }
 
-# The state for a search: it has a gradient, but no value. Traces are estimated with vectors of random signs, the probes
-# of least variance. A trace is the sum of two parts. The part in a space of smooth vectors is computed exactly, and
-# random signs estimate the rest. Without the exact part, smooth vectors would contribute most to the variance of the
-# estimate. They also dominate the derivatives along a ridge of the likelihood with long ranges.
+# The state for a search, which has a gradient but no value. Traces are estimated with vectors of random signs, the
+# probes of least variance. A trace is the sum of two parts. The part in a space of smooth vectors is computed exactly,
+# and random signs estimate the rest. Without the exact part, smooth vectors would contribute most to the variance of
+# the estimate. Smooth vectors also dominate the derivatives along a ridge of the likelihood with long ranges.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data

@@ -12,8 +12,8 @@ observation_sets <- function(object, m) {
   c(factor, list(order = sets$order))
 }
 
-# The coefficients of the trend for each column of `values`, which replaces the observations. They are computed by
-# generalised least squares with the sparse factor.
+# The coefficients of the trend for each column of `values`, which replaces the observations. The coefficients are
+# computed by generalised least squares with the sparse factor.
 trend_by_neighbours <- function(object, values) {
   x <- object$data$x
   if (!ncol(x)) return(matrix(0, 0, ncol(values)))

@@ -2,8 +2,8 @@
 # field is an additional effect with a coefficient for each inducing point, and Vecchia's approximation predicts the
 # residual process.
 
-# The inducing points in the form of an effect. Its function factors(u) returns the columns v(u) at points u of the
-# field. NULL for fits without inducing points.
+# The inducing points in the form of an effect. The function factors(u) of this effect returns the columns v(u) at
+# points u of the field. NULL for fits without inducing points.
 inducing_effect <- function(object, problem, sets) {
   rank <- object$vecchia$inducing
   if (is.null(rank)) return(NULL)

@@ -1,4 +1,4 @@
-# The table of means and totals over zones. It is computed from a state, the sums that predict_zones.R describes.
+# The table of means and totals over zones. The table is computed from a state, the sums that predict_zones.R describes.
 
 # A table with a row for each zone and each quantity: the mean, the total, and the area above each threshold.
 zone_table <- function(object, state, request, nsim) {

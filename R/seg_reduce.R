@@ -146,8 +146,8 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   result <- run_plan(x, plan, op, na.rm, empty, backend, w, stay)
   if (stay) return(result)
   if (identical(op, "softmax")) return(shape_like(result, x))
-  # `left` is the number of values of each segment that are not omitted and whose weight is not 0; R counts them when
-  # `left` is first used
+  # `left` is the number of values of each segment that are not omitted and whose weight is not 0; R counts these values
+  # when `left` is first used
   delayedAssign("left", run_plan(x, plan, "count", na.rm, NULL, backend, w))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, op, left, empty, w)
   shape_by_segment(result, x, plan, op)

@@ -3,9 +3,9 @@
 # If y_k is the result at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results k from j on. If dy_k /
 # dx_j is a product of factors, one factor for each step from j to k, this sum is a linear recurrence.
 
-# For each operation, a function that computes the gradient of sum(eta * y). Its argument run(v, op, reverse, exclusive)
-# scans the columns of v, in the direction opposite to the original scan if `reverse` is TRUE. recur(v, factor) computes
-# the recurrence r_k = v_k + factor_k r_(k + 1), also in the opposite direction.
+# For each operation, a function that computes the gradient of sum(eta * y). The argument run(v, op, reverse, exclusive)
+# scans the columns of v, in the direction opposite to the original scan if `reverse` is TRUE. The argument recur(v,
+# factor) computes the recurrence r_k = v_k + factor_k r_(k + 1), also in the opposite direction.
 scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, reverse = TRUE),
   mean = function(x, eta, run, ...) run(eta / run(x, "count"), reverse = TRUE),

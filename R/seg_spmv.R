@@ -80,8 +80,8 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
 }
 
 # The product of matrix and vector, computed by the backend. NULL if R must compute the products of entries, which the
-# CPU then reduces. R must compute them for some operations other than sums of products, and if results are missing,
-# because R distinguishes NA and NaN.
+# CPU then reduces. R must compute these products for some operations other than sums of products, and if results are
+# missing, because R distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
   if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")

@@ -30,7 +30,7 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 }
 
 # The posterior of the field whose rows of U are in `factor`, a list of `weights` and `sd`. Returns a list of functions:
-#   held()                 the matrix in C++
+#   held()                 the pointer to the C++ object that holds Q + diag(w) and its factor
 #   logdet(w)              log det(Q + diag(w)); NaN if the matrix is not positive definite
 #   solve(w, b, from, tol) (Q + diag(w))^-1 b, by iterations that start at the approximation `from`; NULL if the matrix
 #                          has no factor
@@ -38,7 +38,7 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 # The next functions use the factor L L' at the latest w:
 #   has_factor()           TRUE if the factor exists
 #   precondition(b)        (L L')^-1 b
-#   variances()            the diagonal of the inverse
+#   variances()            the diagonal of (L L')^-1
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
 #   sums(sets, nothing)    the column sums of the squares of parts(sets); contributions below the fraction `nothing` are
 #                          omitted
@@ -74,7 +74,8 @@ sparse_posterior <- function(pattern, factor) {
     w$diagonal
   }
   fill()
-  # returns the matrix, and first fills and factors it again if another field has used the shared memory
+  # returns the pointer to the C++ object, and first computes the matrix and the factor again if another field has used
+  # the shared memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()
@@ -97,7 +98,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$inverse <- self
     posterior_variances(held, threads())
   }
-  # returns the factored matrix, and first computes its inverse if necessary
+  # returns the pointer to the C++ object, and first computes the entries of (L L')^-1 if necessary
   inverted <- function() {
     held <- current()
     if (!identical(pattern$filled$inverse, self)) variances()

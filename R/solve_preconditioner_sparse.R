@@ -55,7 +55,7 @@ conditional_sets <- function(entries, order, neighbours, noise, size, device, ca
 }
 
 # An operator of theta, x and y that computes the entries of K for all points x and y or, with `pairs`, for pairs of
-# rows of x and y. It runs on the GPU `device`, or on the host if `device` is -1.
+# rows of x and y. The operator runs on the GPU `device`, or on the host if `device` is -1.
 entries_operator <- function(entries, pairs = FALSE, device = -1L) {
   kinds <- c("theta = Pm(%d)", "x = Vi(%d)", if (pairs) "y = Vi(%d)" else "y = Vj(%d)")
   args <- sprintf(kinds, c(length(entries$theta), rep(ncol(entries$u), 2)))
@@ -73,8 +73,8 @@ entries_coordinates <- function(entries) {
   entries$u[, used, drop = FALSE] * rep(sqrt(scale[used]), each = nrow(entries$u))
 }
 
-# Returns the function r -> P^-1 r, which runs on the device of the block r. When it is first called with a block on a
-# GPU, the factor is copied to this GPU.
+# Returns the function r -> P^-1 r = U' U r, which runs on the device of the block r. The first call with a block on a
+# GPU copies the factor U to this GPU.
 sparse_solver <- function(precond) {
   pointer <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
   function(r) sparse_apply(pointer, r, threads())
