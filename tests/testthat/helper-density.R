@@ -1,5 +1,5 @@
 # Test cases, one for each family. A case has the log density as a function in plain R, whose arguments are a response
-# y, the weight w of the response, the linear predictor eta and the parameters phi of the family. It also has the
+# y, the weight w of the response, the linear predictor eta and the parameters phi of the family. The case also has the
 # responses, parameters and weights that the test uses, and the link. If the log density is not concave, `expected` has
 # the expected weights: minus the expected second derivatives.
 

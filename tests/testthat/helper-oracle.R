@@ -1,4 +1,4 @@
-# The definition of every operation in plain R: one line each, written without looking at the engine.
+# The definition of every operation in plain R: one line each, written independently of the engine.
 #
 #   name = each(f, domains)    f works entry by entry; arguments of size 1 are recycled
 #   name = whole(f, domains)   f uses whole vectors

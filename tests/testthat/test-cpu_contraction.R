@@ -74,7 +74,7 @@ test_that("gradients of long vectors are right", {
   }, D = c(6, 20, 64, 100, 784))
 })
 
-test_that("sums of a scalar of the pair times functions of the vectors of its row and column are right", {
+test_that("sums of a scalar of the pair times functions of the vectors of the row and the column are right", {
   for_each_size(offset = 1e4, \(D, x, y, on_each) {
     u <- runif(107)
     v <- matrix(runif(75 * D), 75)

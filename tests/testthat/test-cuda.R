@@ -1,6 +1,6 @@
 # Every test that uses for_each_backend() also tests the GPU if there is one.
 
-test_that("requesting a GPU on a machine without a GPU is an error that says so", {
+test_that("requesting a GPU on a machine without a GPU is an error that gives the reason", {
   skip_if("cuda" %in% backends(), "this machine has a GPU")
   refused <- \() keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cuda")
   expect_s3_class(expect_error(refused(), class = "kernops_cuda_error"), "kernops_error")

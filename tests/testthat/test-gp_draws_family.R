@@ -52,7 +52,7 @@ each <- Map(laplace, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
 m <- vapply(each, `[[`, numeric(2), "mean")
 v <- vapply(each, `[[`, numeric(2), "variance")
 
-test_that("predictions agree with the mixture over the draws, on both scales", {
+test_that("predictions agree with the mixture over the draws, on the scales of the predictor and of the response", {
   link <- predict(few, new, type = "link", se.fit = TRUE, interval = "confidence")
   expect_equal(link$fit, rowMeans(m), tolerance = 1e-6)
   expect_equal(link$se.fit, sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2)), tolerance = 1e-6)

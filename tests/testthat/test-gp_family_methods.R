@@ -45,7 +45,7 @@ test_that("a weight of two has the effect of two equal observations", {
   }
 })
 
-test_that("leave-one-out predictions use the cavity distribution, and are near a fit without the observation", {
+test_that("leave-one-out predictions use the cavity distribution, and are near a fit that omits the observation", {
   fit <- fixed(count ~ w, family = poisson())
   table <- gp_cv(fit)
   folds <- gp_cv(fit, folds = seq_len(40))

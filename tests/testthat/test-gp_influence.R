@@ -1,5 +1,5 @@
-# Leverages, standardised residuals and Cook's distances, against lm(), glm(), fits without an observation and dense
-# matrices.
+# Leverages, standardised residuals and Cook's distances, against lm(), glm(), dense matrices, and fits that omit an
+# observation.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(40), w = rnorm(40))

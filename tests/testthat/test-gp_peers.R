@@ -96,7 +96,7 @@ test_that("variograms of all pairs agree with gstat, for points of any class", {
   expect_equal(gp_variogram(sf::as_Spatial(points), log(meuse$zinc), breaks), ours)
 })
 
-test_that("gstat fits a model to a variogram of kernops as to its own variogram", {
+test_that("gstat fits the same model to a variogram of kernops and to a variogram of gstat", {
   skip_if_not_installed("gstat")
   data("meuse", package = "sp", envir = environment())
   breaks <- c(0, 1, seq(100, 1500, 100)) # no pair of points is closer than 1

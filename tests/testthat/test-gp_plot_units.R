@@ -71,7 +71,7 @@ test_that("a plot of many observations shows predictions at a random sample of t
   expect_true("Residuals of 1000 observations" %in% boxes$text)
 })
 
-test_that("plots of many cross-validated observations show a part of the sorted observations, with both ends", {
+test_that("plots of many cross-validated observations show a part of them, including the smallest and the largest", {
   z <- withr::with_seed(3, rnorm(20000))
   drawn <- kernops:::normal_quantiles(z)
   all <- qqnorm(sort(z), plot.it = FALSE)

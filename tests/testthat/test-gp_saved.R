@@ -1,4 +1,5 @@
-# The file of a saved fit is as large as its data, because the factor of the covariance matrix is computed again.
+# The file of a saved fit is only as large as the data of the fit, because the factor of the covariance matrix is not
+# saved but computed again.
 
 # Formulas whose environment is the global one, so that saving a formula does not save another environment.
 bare <- \(formula) `environment<-`(formula, globalenv())

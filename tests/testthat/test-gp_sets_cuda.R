@@ -241,7 +241,7 @@ test_that("points and neighbours that exceed the GPU memory are copied in batche
   }
 })
 
-test_that("weights at other points agree with weights of points that follow the stored ones", {
+test_that("weights at other points agree with weights of points that follow the stored points", {
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
   theta <- model$parameters$value
   for (backend in backends()) for (precision in names(tolerances)) {

@@ -101,7 +101,7 @@ test_that("prediction intervals have their nominal coverage", {
   expect_lt(mean(within), 0.97)
 })
 
-test_that("leave-one-out predictions agree with fits without the observation", {
+test_that("leave-one-out predictions agree with fits that omit the observation", {
   withr::local_seed(5)
   d <- smooth_case(30)
   covariance <- matern(3/2, 1, 0.5) + nugget(0.02)

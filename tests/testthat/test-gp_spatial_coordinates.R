@@ -30,7 +30,7 @@ centres <- function() {
   list(x = matrix(rep((1:4 - 0.5) / 4, 3), 4), y = matrix(rep(0.8 - (1:3 - 0.5) / 3 * 0.8, each = 4), 4))
 }
 
-test_that("predictions for stars maps with dimensions y, x are the transposes of those with x, y", {
+test_that("predictions for stars maps with dimensions y, x are the transposes of predictions for dimensions x, y", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   map <- map_of()

@@ -54,7 +54,7 @@ test_that("with unchanged parameters, update() agrees with gp(estimate = \"none\
   same(cbind(y, w) ~ 1, lmc(matern(5/2, range = 0.5), nugget(), sills = list(matern = diag(2), nugget = diag(0.1, 2))))
 })
 
-test_that("coordinates that depend on all rows, missing values and other columns are treated as by gp()", {
+test_that("missing values, other columns and coordinates that depend on all rows are treated as by gp()", {
   fit <- gp(y ~ 1, first, ~ scale(a) + b, matern(5/2) + nugget())
   whole <- gp(y ~ 1, runs, ~ scale(a) + b, fit$covariance, estimate = "none")
   expect_equal(kept(update(fit, newdata = more, refit = FALSE)), kept(whole), tolerance = 1e-9)

@@ -61,7 +61,7 @@ test_that("inverse trigonometric functions and their gradients agree with R, als
   }
 })
 
-test_that("conditions select complex entries, with both parts", {
+test_that("conditions select complex entries, with their real and imaginary parts", {
   z <- X[, 1] + 1i * X[, 2]
   w <- X[, 2] - 3i * X[, 3]
   f <- cbind(X[, 1] - 0.5, 0.4 - X[, 2])

@@ -1,5 +1,5 @@
 # Models with Vecchia's approximation and random effects of many levels: the sparse representation of the coefficients
-# of effects against the dense one and plain R.
+# of effects is compared with the dense representation and with plain R.
 
 regions <- local({
   withr::local_seed(61)

@@ -138,7 +138,7 @@ test_that("a search uses float64 if rounding in float32 would affect its end", {
   expected <- fit_in("float64")
   expect_equal(found$theta, expected$theta)
   expect_equal(predict(found, data.frame(x = 0.33)), predict(expected, data.frame(x = 0.33)), tolerance = 1e-8)
-  # the expected loss by rounding agrees with the loss that the search found at its end
+  # the expected loss due to rounding agrees with the loss that the search found at its end
   rough <- sin(9 * d$x) + rnorm(400, sd = 0.3)
   expect_no_message(found <- fit_in("float32", rough), class = "kernops_rounding")
   expected <- kernops:::expected_rounding(found$data, found$model, found$theta, "float32")

@@ -218,7 +218,7 @@ test_that("for many levels in clusters, the factor of the posterior precision is
   expect_equal(one$variances()[some], variances, tolerance = 1e-3)
 })
 
-test_that("a factor of coefficients with too many pairs is refused", {
+test_that("a factor is refused if there are too many pairs of coefficients", {
   withr::local_seed(5)
   count <- 30000L
   points <- 45000L

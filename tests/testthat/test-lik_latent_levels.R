@@ -1,5 +1,6 @@
-# Coefficients of families by products with the Schur complement of the posterior precision, for levels that are too
-# many for a factor, against Laplace's approximation with dense matrices in plain R and against the sparse factor.
+# Fits of families with too many levels for a factor of the posterior precision: the coefficients are computed by
+# products with the Schur complement of this matrix. The oracles are Laplace's approximation with dense matrices in
+# plain R, and the sparse factor.
 
 n <- 60
 places <- local({

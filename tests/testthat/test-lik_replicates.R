@@ -11,7 +11,7 @@ replicated <- function(n = 120, places = 12) {
 
 field_of <- \(d) covariance_of(d[c("a", "b")], tau = 0)
 
-test_that("likelihood, gradient and trend agree with one row per observation", {
+test_that("likelihood, gradient and trend agree with matrices of one row per observation", {
   withr::local_seed(1)
   d <- replicated()
   X <- model.matrix(~ t, d)
@@ -37,7 +37,7 @@ test_that("likelihood, gradient and trend agree with one row per observation", {
   }
 })
 
-test_that("the average information agrees with one row per observation", {
+test_that("the average information agrees with matrices of one row per observation", {
   withr::local_seed(2)
   d <- replicated(60, 8)
   fit <- gp(z ~ t, d, ~ a + b, given(), estimate = "none", weights = d$w)
@@ -55,7 +55,7 @@ test_that("the average information agrees with one row per observation", {
   expect_equal(unname(state$information()), unname(t(along) %*% P %*% along), tolerance = 1e-6)
 })
 
-test_that("kriging and leave-one-out agree with one row per observation", {
+test_that("kriging and leave-one-out agree with matrices of one row per observation", {
   withr::local_seed(3)
   d <- replicated()
   new <- replicated(10, 10)
@@ -96,7 +96,7 @@ test_that("estimates equal the estimates for observations at slightly different 
   }
 })
 
-test_that("a profile of the trend, and draws, agree with one row per observation", {
+test_that("a profile of the trend, and draws, agree with matrices of one row per observation", {
   withr::local_seed(5)
   d <- replicated()
   new <- d[1:4, ] + 0.05

@@ -110,7 +110,7 @@ test_that("with all points as neighbours, likelihoods, information and predictio
   }
 })
 
-test_that("without a nugget the prediction at an observation is its value", {
+test_that("without a nugget, the prediction at an observation is the value of the observation", {
   fit <- gp(z ~ 1, case, ~ a + b, exponential(1.3, 0.4), "vecchia", "none")
   at <- predict(fit, case[1:9, ], se.fit = TRUE, interval = "confidence")
   expect_equal(at$fit, case$z[1:9], tolerance = 1e-10)

@@ -72,7 +72,7 @@ test_that("draws have the mean and the covariance of the predictions", {
   }
 })
 
-test_that("in a gap, joint predictions and their errors are nearer to the exact ones than local predictions", {
+test_that("in a gap, joint predictions and their errors are nearer to exact results than local predictions are", {
   withr::local_seed(3)
   u <- matrix(runif(1600), 800)
   gap <- abs(u[, 1] - 0.5) < 0.2 & abs(u[, 2] - 0.5) < 0.2

@@ -83,7 +83,7 @@ test_that("the field is the sum of all terms of coordinates", {
   expect_snapshot(error = TRUE, predict(alone, d, terms = "field"))
 })
 
-test_that("predictions of parts of families work on both scales, also with few neighbours", {
+test_that("parts of families are predicted on the scales of predictor and response, also with few neighbours", {
   withr::local_seed(3)
   d <- parts_case(70)
   d$count <- rpois(70, exp(1 + sin(5 * d$a)))

@@ -35,7 +35,7 @@ test_that("a search continues where the information has no curvature", {
   expect_identical(found$convergence, 0L)
 })
 
-test_that("a search ends if rounding errors exceed the possible gain, and reports this", {
+test_that("a search ends if rounding errors exceed the possible gain, and reports the reason", {
   search <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
   expect_lt(abs(log(search$theta) - 50), 2)
   expect_gt(abs(log(search$theta) - 50), 1e-6)

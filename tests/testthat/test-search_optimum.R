@@ -1,5 +1,5 @@
-# A fit ends at the best optimum, or warns that the optimum is doubtful. The oracle of an optimum is a likelihood in
-# plain R, maximised from other starting values, or another package.
+# A fit ends at the best optimum, or warns that the optimum is doubtful. The oracle of an optimum is another package, or
+# a likelihood in plain R that is maximised from other starting values.
 
 quakes_once <- quakes[!duplicated(quakes[c("lat", "long", "depth")]), ]
 

@@ -144,7 +144,7 @@ test_that("permutations, ranks and the largest values on the GPU agree with the 
   }
 })
 
-test_that("a shortage of GPU memory is an error that says so, and the next call is right", {
+test_that("a shortage of GPU memory is an error that reports the shortage, and the next call is right", {
   skip_without_gpu()
   x <- gpu_matrix(rnorm(1e5), "float64")
   stays <- \(f, ...) f(x, lengths = 1e5, output = "gpu", ...)

@@ -1,4 +1,4 @@
-# Sparse products, against package Matrix, and over other semirings against loops.
+# Sparse products, against package Matrix; products over other semirings, against loops.
 
 sparse <- function(rows, columns, density) {
   m <- matrix(rnorm(rows * columns) * (runif(rows * columns) < density), rows, columns)

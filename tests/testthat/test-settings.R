@@ -77,7 +77,7 @@ test_that("libraries are not searched in the working directory", {
   skip_without_nvrtc()
   skip_on_os(c("windows", "mac"))
   dir.create(file.path(home <- withr::local_tempdir(), "toolkit", "lib64"), recursive = TRUE)
-  # the search for NVRTC ends at this empty library if it looks into the working directory
+  # if NVRTC were searched in the working directory, the search would end at this empty library
   withr::local_dir(home)
   source <- file.path("toolkit", "empty.c")
   writeLines("int nothing;", source)

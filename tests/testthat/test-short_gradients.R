@@ -91,7 +91,7 @@ test_that("sums of exponentials that grow with the distance are right until they
   withr::local_seed(1)
   x <- pmin(pmax(points(300, 3), -1), 1)
   y <- pmin(pmax(points(80, 3), -1), 1)
-  # one pair is far apart, and has a large weight
+  # the points of one pair are far apart, and the pair has a large weight
   x[9, ] <- c(-1.875, 0, 0)
   y[7, ] <- -x[9, ]
   b <- replace(runif(80), 7, 9e17)

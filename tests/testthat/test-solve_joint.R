@@ -65,7 +65,7 @@ test_that("with few neighbours, the joint distribution agrees with a double loop
     back <- order(sets$order)
     expect_equal(kernops:::joint_values(sets, values), mean[back, ], tolerance = 1e-9)
     expect_equal(kernops:::joint_variances_of(sets), diag(cov)[back], tolerance = 1e-9)
-    # given errors, which are in the order of the sets, are added
+    # for the argument `errors`, whose rows are in the order of the sets, U^-1 errors is added
     errors <- withr::with_seed(6, matrix(rnorm(100), 50))
     expect_equal(kernops:::joint_values(sets, values, errors), (mean + solve(U[, -(1:60)], errors))[back, ],
                  tolerance = 1e-9)

@@ -128,7 +128,7 @@ test_that("the pairs in a direction agree with a loop over angles, whatever the 
   }
 })
 
-test_that("a model in three dimensions is fitted to directional variograms, and a plot shows both", {
+test_that("a model in three dimensions is fitted to directional variograms, and a plot shows model and variograms", {
   model <- exponential(1.3, c(0.4, 0.4, 0.1)) + nugget(0.05)
   v <- gp_variogram(z ~ 1, space, coords = ~ x + y + h, cutoff = 0.6, alpha = c(0, 90), beta = c(0, 90), tol = 45,
                     tol.ver = 45)

@@ -11,7 +11,7 @@ test_that("fits of variogram models agree with gstat", {
     ours <- fit_variogram(v, spherical() + nugget(), case[[1]])
     values <- kernops:::covariance_model(ours, 1)$parameters$value
     theirs <- c(expected$psill[2], expected$range[2], expected$psill[1])
-    # gstat holds the weights fixed in each iteration, so that the minimum of Cressie's criterion (1985) is elsewhere
+    # gstat holds the weights fixed in each iteration, so that its fit is not the minimum of Cressie's criterion (1985)
     if (case[[2]] != 2) expect_equal(values, theirs, tolerance = 1e-3, info = case[[1]])
     fitted <- gstat::variogramLine(expected, dist_vector = v$dist)$gamma
     weight <- switch(case[[2]], v$np, v$np / fitted^2, NA, NA, NA, 1, v$np / v$dist^2)
