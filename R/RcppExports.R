@@ -713,6 +713,14 @@ sums_at_points <- function(placed, grid, threads) {
     .Call(`_kernops_sums_at_points`, placed, grid, threads)
 }
 
+backend_for_sums <- function(work, settings) {
+    .Call(`_kernops_backend_for_sums`, work, settings)
+}
+
+sums_of_series <- function(x, y, b, grid, factor, settings) {
+    .Call(`_kernops_sums_of_series`, x, y, b, grid, factor, settings)
+}
+
 points_within <- function(stored, query, radius, count, threads) {
     .Call(`_kernops_points_within`, stored, query, radius, count, threads)
 }

@@ -23,7 +23,8 @@
 #' @param y the n points that are summed over: n x d; default: the points of `x`.
 #' @param b a vector of n numbers or an n x p matrix, whose columns are summed separately; default: 1.
 #' @param tol `NULL` for exact sums, or a number from 1e-10 to 0.1: the largest error relative to the largest sum.
-#' @param backend `"auto"`, `"cpu"` or `"cuda"`: the backend of sums over pairs. Fourier transforms use the CPU.
+#' @param backend `"auto"`, `"cpu"` or `"cuda"`. On a GPU, Fourier transforms are computed by cuFFT of the CUDA toolkit,
+#'   which is opened at run time; without cuFFT, they are computed on the CPU.
 #'
 #' @return A vector of m numbers, or an m x p matrix if `b` is a matrix. With `tol`, the result has the attributes
 #'   `error`, the measured error, and `modes`, the number of modes of the Fourier series along each coordinate (0 if all
@@ -63,22 +64,25 @@ kernel_sum <- function(kernel, x, y = NULL, b = NULL, tol = NULL, backend = c("a
   sums <- if (is.null(tol)) exact_sums(kernel, x, y, columns) else
     sums_to_tolerance(kernel, unname(x), unname(y), columns, tol)
   if (is.matrix(b)) return(`colnames<-`(sums, colnames(b)))
-  attributes(sums) <- attributes(sums)[c("error", "modes")]
+  dim(sums) <- NULL
   sums
 }
 
 check_summands <- function(b, n, call = caller_env()) {
   if (is.null(b)) return(matrix(1, n, 1))
-  if (!is_plain_numeric(b) || length(dim(b)) > 2 || !all(is.finite(b))) {
-    stop_kernops("input", "{.arg b} must be a vector or matrix of finite numbers.", call = call)
-  }
+  if (!is_plain_numeric(b) || length(dim(b)) > 2) stop_summands(call)
   if (NROW(b) != n || NCOL(b) == 0) {
     stop_kernops("dim", "{.arg b} must have one number or row for each of the {n} point{?s} that are summed over, not
                          {NROW(b)}.", call = call)
   }
-  b <- as.matrix(b)
-  storage.mode(b) <- "double"
+  if (!is.matrix(b)) b <- matrix(b, dimnames = list(names(b), NULL))
+  if (!is.double(b)) storage.mode(b) <- "double"
+  if (length(columns_with_gaps(b))) stop_summands(call)
   b
+}
+
+stop_summands <- function(call) {
+  stop_kernops("input", "{.arg b} must be a vector or matrix of finite numbers.", call = call)
 }
 
 check_tolerance <- function(tol, d, call = caller_env()) {

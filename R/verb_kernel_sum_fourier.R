@@ -10,29 +10,39 @@ sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
   rows <- spaced_rows(nrow(x), 1000)
   exact <- NULL
   space <- difference_space(x, y)
+  kernel$seconds <- as.list(seconds_of_sums[[backend_for_sums(as.numeric(nrow(x)) * nrow(y), settings_of_sums(kernel))]])
   error <- Inf
   for (precision in tol / c(3, 30, 1000, 1e5)) {
     way <- if (precision < 1e-13 || !any(space$wide)) NULL else fastest_series(kernel, space, x, y, precision)
     if (is.null(way)) {
       if (as.numeric(nrow(x)) * nrow(y) > most_exact_pairs && any(space$wide)) break
-      return(structure(exact_sums(kernel, x, y, b), error = 0, modes = rep(0, ncol(x))))
+      return(with_attributes(exact_sums(kernel, x, y, b), 0, rep(0, ncol(x))))
     }
-    sums <- series_sums(way, x, y, b)
+    sums <- series_sums(way, x, y, b, settings_of_sums(kernel))
     if (!is.null(way$near)) sums <- sums + near_sums(kernel, way$near, x, y, b)
     exact <- exact %||% exact_sums(kernel, x[rows, , drop = FALSE], y, b)
     size <- max(abs(exact))
     error <- max(abs(sums[rows, ] - exact)) / if (size > 0) size else 1
-    if (error <= tol) return(structure(sums, error = error, modes = way$modes))
+    if (error <= tol) return(with_attributes(sums, error, way$modes))
   }
   stop_kernops("tolerance", c("The sums do not reach a tolerance of {tol}.",
     x = if (is.finite(error)) "The smallest error is {signif(error, 2)}, relative to the largest sum.",
     i = "Without {.arg tol} the sums are exact."), call = call)
 }
 
+with_attributes <- function(sums, error, modes) {
+  attr(sums, "error") <- error
+  attr(sums, "modes") <- modes
+  sums
+}
+
+settings_of_sums <- function(kernel) run_settings(backend = kernel$backend, devices = first_device())
+
 # The box that contains all points: its smallest coordinates `low` and its extents `span`. A coordinate that is constant
 # has no modes of the series.
 difference_space <- function(x, y) {
-  ranges <- rbind(column_ranges(x), column_ranges(y))
+  ranges <- column_ranges(x)
+  if (!identical(x, y)) ranges <- rbind(ranges, column_ranges(y))
   low <- apply(ranges, 2, min)
   span <- apply(ranges, 2, max) - low
   list(low = low, span = span, wide = span > 0)
@@ -43,7 +53,7 @@ difference_space <- function(x, y) {
 # of the kernel, or NULL if sums over all pairs are faster.
 fastest_series <- function(kernel, space, x, y, precision) {
   torus <- kernel_torus(kernel, space, precision)
-  most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
+  most_seconds <- kernel$seconds$pairs * nrow(x) * nrow(y)
   way <- smooth_series(kernel, torus, precision, most_seconds) %||%
     series_with_near(kernel, torus, x, y, precision, most_seconds)
   if (is.null(way) || way$seconds > most_seconds) NULL else way
@@ -55,7 +65,7 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   for (fineness in 2^seq(0.5, 12, by = 0.5)) {
     modes <- torus_modes(torus, fineness)
     cells <- prod(2 * modes)
-    if (cells > most_grid_cells || seconds_of_cells * cells > most_seconds) return(NULL)
+    if (cells > most_grid_cells || kernel$seconds$cells * cells > most_seconds) return(NULL)
     way <- fourier_series(kernel, torus, modes, precision)
     if (way$tail <= precision) return(way)
     if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # falls too slowly
@@ -67,11 +77,10 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
 most_exact_pairs <- 1e11
 # The maximum number of cells of the grid, which is an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
-# The approximate time in seconds that one core needs for a pair of points in a sum over all pairs, for a pair of near
-# points, and for a cell of the grid. The choice of the method depends on these times.
-seconds_of_pairs <- 2e-9
-seconds_of_near <- 3e-8
-seconds_of_cells <- 6e-7
+# The approximate time in seconds for a pair of points in a sum over all pairs, for a pair of near points, and for a cell
+# of the grid, on one core or on a GPU. The choice of the method depends on these times.
+seconds_of_sums <- list(cpu = c(pairs = 2e-9, near = 3e-8, cells = 6e-7),
+                        cuda = c(pairs = 2e-12, near = 5e-12, cells = 2e-7))
 
 # The periods of the torus. If the difference of two points is shifted by a period, the kernel at the shifted difference
 # must be negligible, or the shifted difference must be larger than all differences of points. From the span to twice
@@ -126,30 +135,49 @@ fourier_series <- function(kernel, torus, modes, precision) {
   outer_modes <- Reduce(`|`, Map(\(k, n, axis) slice.index(values, axis) %in% which(abs(k) > 0.4 * n), number, modes,
                                  seq_along(modes)))
   list(torus = torus, modes = modes, coefficients = coefficients, precision = precision,
-       tail = sum(abs(coefficients[outer_modes])) / torus$top, seconds = seconds_of_cells * prod(2 * modes))
+       tail = sum(abs(coefficients[outer_modes])) / torus$top, seconds = kernel$seconds$cells * prod(2 * modes))
 }
 
 # A smooth step: a scaled normal distribution function, which decreases from 1 at t = 0 to 0 at t = 1 up to `precision`.
 smooth_step <- function(t, precision) stats::pnorm((1 - 2 * t) * stats::qnorm(precision, lower.tail = FALSE))
 
 # The sums by a Fourier series: spreads b from the points y to the grid, multiplies by the coefficients, and
-# interpolates at the points x.
-series_sums <- function(plan, x, y, b) {
+# interpolates at the points x. A GPU with cuFFT does all steps; on the CPU, R computes the Fourier transforms.
+series_sums <- function(plan, x, y, b, settings) {
   torus <- plan$torus
   cells <- as.integer(2 * plan$modes)
   window <- spreading_window(plan$precision)
-  place <- function(points) {
-    place_points(points[, torus$wide, drop = FALSE], torus$low, cells / torus$period, cells, window$pieces, threads())
-  }
-  from <- place(y)
-  to <- if (identical(x, y)) from else place(x)
   factor <- grid_factor(plan, cells, window)
+  grid <- list(origin = torus$low, scale = cells / torus$period, size = cells, window = window$pieces)
+  y <- if (!identical(x, y)) chosen_columns(y, torus$wide)
+  x <- chosen_columns(x, torus$wide)
+  sums_on_gpu(x, y, b, grid, factor, settings) %||% sums_on_cpu(x, y, b, grid, factor)
+}
+
+sums_on_cpu <- function(x, y, b, grid, factor) {
+  place <- function(points) place_points(points, grid$origin, grid$scale, grid$size, grid$window, threads())
+  to <- place(x)
+  from <- if (is.null(y)) to else place(y)
   sums <- lapply(seq_len(ncol(b)), function(column) {
-    grid <- stats::fft(array(sums_on_grid(from, b[, column], threads()), cells))
-    sums_at_points(to, Re(stats::fft(factor * grid, inverse = TRUE)), threads())
+    values <- stats::fft(array(sums_on_grid(from, b[, column], threads()), grid$size))
+    sums_at_points(to, Re(stats::fft(factor * values, inverse = TRUE)), threads())
   })
   do.call(cbind, sums)
 }
+
+# NULL if the CPU is to compute the sums. The GPU needs only the factors of nonnegative frequencies of the first
+# coordinate, because the grid is real.
+sums_on_gpu <- function(x, y, b, grid, factor, settings) {
+  points <- as.numeric(nrow(x)) + NROW(y %||% x)
+  work <- operations_of_window * points * ncol(b) * nrow(grid$window)^ncol(x)
+  if (backend_for_sums(work, settings) == "cpu") return(NULL)
+  half <- matrix(factor, grid$size[[1]])[seq_len(grid$size[[1]] / 2 + 1), ]
+  settings$backend <- "cuda"
+  sums_of_series(x, y, b, grid, half, settings)
+}
+
+# The number of operations for a point and a cell of its window, with which the backend is chosen.
+operations_of_window <- 10
 
 # An array over the frequencies of the grid: the coefficients of the series, divided by the transforms of the windows of
 # spreading and of interpolation. Frequencies without a mode are 0.

@@ -14,10 +14,10 @@ series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
   best <- list(seconds = most_seconds)
   for (fineness in 2^seq(-2, 12)) {
     modes <- torus_modes(torus, fineness)
-    of_modes <- seconds_of_cells * prod(2 * modes)
+    of_modes <- kernel$seconds$cells * prod(2 * modes)
     if (prod(2 * modes) > most_grid_cells || of_modes > best$seconds) break
     near <- near_pairs(torus, modes, x, y, precision)
-    seconds <- seconds_of_near * near$pairs + of_modes
+    seconds <- kernel$seconds$near * near$pairs + of_modes
     if (seconds < best$seconds) best <- list(modes = modes, near = near, seconds = seconds)
   }
   if (is.null(best$near)) return(NULL)

@@ -1,7 +1,8 @@
-# R_LIBS=.lib Rscript bench/verbs_gpu.R [columns] [kmeans] [sinkhorn]
+# R_LIBS=.lib Rscript bench/verbs_gpu.R [columns] [kmeans] [sinkhorn] [kernel_sum]
 #
 # Tasks of bench/verbs.R on a GPU: milliseconds of a step. The time of a step is computed from the difference between a
-# call with many steps and a call with few, so that uploads and the compilation of kernels do not count.
+# call with many steps and a call with few, so that uploads and the compilation of kernels do not count. A whole call of
+# kernel_sum() is measured, with data on the host.
 
 library(kernops)
 options(kernops.backend = "cuda")
@@ -57,4 +58,34 @@ if (wanted("sinkhorn")) {
     code <- \(steps) suppressWarnings(sinkhorn(x, y, 20, scaling = 0, tol = 0, iter.max = steps, precision = precision))
     data.frame(precision, iteration = per_step(code, 5, if (precision == "float32") 55 else 15))
   }))
+}
+
+if (wanted("kernel_sum")) {
+  title("kernel_sum() of n x n points to 1e-6, points and result on the host: seconds of a call, and the error")
+  clouds <- list(
+    uniform = \(n, d) matrix(runif(n * d), n), line = \(n, d) runif(n) %o% seq_len(d) / d,
+    clustered = \(n, d) matrix(rnorm(n * d, sd = 1e-3), n) + matrix(runif(20 * d), 20)[sample(20, n, TRUE), ],
+    offset = \(n, d) matrix(runif(n * d), n) + 1e6
+  )
+  row <- function(cloud, n, d, kernel, name) {
+    x <- withr::with_seed(1, clouds[[cloud]](n, d))
+    b <- withr::with_seed(2, rnorm(n))
+    sums <- kernel_sum(kernel, x, b = b, tol = 1e-6)
+    exact <- system.time(kernel_sum(kernel, x, b = b, tol = NULL))[["elapsed"]]
+    data.frame(kernel = name, cloud, n, d, seconds = elapsed(\() kernel_sum(kernel, x, b = b, tol = 1e-6)),
+               "all pairs" = exact, error = attr(sums, "error"), modes = toString(attr(sums, "modes")),
+               check.names = FALSE)
+  }
+  smooth <- squared_exponential(1, 0.05)
+  rough <- "Exp(-Norm2(x - y) / 0.1)"
+  show(c(lapply(names(clouds), row, 1e6, 2, smooth, "smooth"), list(row("uniform", 1e6, 3, smooth, "smooth")),
+         list(row("uniform", 1e6, 2, rough, "not smooth"))))
+  x <- withr::with_seed(1, matrix(runif(2e7), ncol = 2))
+  b <- withr::with_seed(2, rnorm(1e7))
+  for (kernel in list(smooth, squared_exponential(1, 0.005))) {
+    sums <- kernel_sum(kernel, x, b = b, tol = 1e-6)
+    cat(sprintf("1e7 x 1e7 in 2-D: %.3f s, error %.1e, modes %s\n",
+                elapsed(\() kernel_sum(kernel, x, b = b, tol = 1e-6)), attr(sums, "error"),
+                toString(attr(sums, "modes"))))
+  }
 }

@@ -2180,6 +2180,32 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// backend_for_sums
+std::string backend_for_sums(double work, Rcpp::List settings);
+RcppExport SEXP _kernops_backend_for_sums(SEXP workSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type work(workSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(backend_for_sums(work, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sums_of_series
+SEXP sums_of_series(Rcpp::NumericMatrix x, Rcpp::Nullable<Rcpp::NumericMatrix> y, Rcpp::NumericMatrix b, Rcpp::List grid, Rcpp::ComplexVector factor, Rcpp::List settings);
+RcppExport SEXP _kernops_sums_of_series(SEXP xSEXP, SEXP ySEXP, SEXP bSEXP, SEXP gridSEXP, SEXP factorSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericMatrix> >::type y(ySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type grid(gridSEXP);
+    Rcpp::traits::input_parameter< Rcpp::ComplexVector >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sums_of_series(x, y, b, grid, factor, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // points_within
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads);
 RcppExport SEXP _kernops_points_within(SEXP storedSEXP, SEXP querySEXP, SEXP radiusSEXP, SEXP countSEXP, SEXP threadsSEXP) {
@@ -2374,6 +2400,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_place_points", (DL_FUNC) &_kernops_place_points, 6},
     {"_kernops_sums_on_grid", (DL_FUNC) &_kernops_sums_on_grid, 3},
     {"_kernops_sums_at_points", (DL_FUNC) &_kernops_sums_at_points, 3},
+    {"_kernops_backend_for_sums", (DL_FUNC) &_kernops_backend_for_sums, 2},
+    {"_kernops_sums_of_series", (DL_FUNC) &_kernops_sums_of_series, 6},
     {"_kernops_points_within", (DL_FUNC) &_kernops_points_within, 5},
     {NULL, NULL, 0}
 };

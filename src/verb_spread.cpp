@@ -1,6 +1,8 @@
-// The steps of a non-uniform fast Fourier transform, other than the Fourier transform itself, for R/verb_fourier_sum.R.
+// The steps of a non-uniform fast Fourier transform, other than the Fourier transform itself, for
+// R/verb_kernel_sum_fourier.R.
 #include "border.h"
-#include "fourier/spread.h"
+#include "fourier/series.h"
+#include "run/backend.h"
 #include "settings.h"
 
 using namespace kernops;
@@ -26,6 +28,7 @@ Grid read_grid(const Rcpp::IntegerVector& size) {
 Window read_window(const Rcpp::NumericMatrix& coefficients) {
   const int width = coefficients.nrow(), degree = coefficients.ncol() - 1;
   if (width < 2 || width > Window::most_width || degree < 0) throw InputError("input", "a window has 2 to 16 cells");
+  if (degree > Window::most_degree) throw InputError("input", "a window has polynomials of degree 23 or less");
   return {width, degree, {coefficients.begin(), coefficients.end()}};
 }
 
@@ -68,5 +71,44 @@ Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int th
     Rcpp::NumericVector values = new_numbers(double(of.points.row.size()));
     interpolate(of.points, of.window, grid.begin(), values.begin(), with_threads(threads));
     return values;
+  });
+}
+
+// The name of the backend that computes sums with `work` operations.
+// [[Rcpp::export(rng = false)]]
+std::string backend_for_sums(double work, Rcpp::List settings) {
+  return guard_new([&] { return choose_backend(read_settings(settings).backend, {MemorySpace::host}, work).name(); });
+}
+
+// The sums over the points y by a Fourier series on the backend of the settings, at the points x. If y is NULL, the
+// points are those of x. `grid` has the elements origin, scale, size and window of place_points(); `factor` has the
+// modes of SeriesRequest. The result is NULL if the backend does not compute series.
+// [[Rcpp::export(rng = false)]]
+SEXP sums_of_series(Rcpp::NumericMatrix x, Rcpp::Nullable<Rcpp::NumericMatrix> y, Rcpp::NumericMatrix b,
+                    Rcpp::List grid, Rcpp::ComplexVector factor, Rcpp::List settings) {
+  return guard_new([&]() -> SEXP {
+    const Settings read = read_settings(settings);
+    const Rcpp::NumericVector origin = grid["origin"], scale = grid["scale"];
+    const Rcpp::NumericMatrix from = y.isNull() ? x : Rcpp::NumericMatrix(y.get());
+    Rcpp::NumericMatrix sums = zeros(x.nrow(), b.ncol());
+    const SeriesRequest request{read_grid(grid["size"]),
+                                read_window(grid["window"]),
+                                x.begin(),
+                                from.begin(),
+                                x.nrow(),
+                                from.nrow(),
+                                origin.begin(),
+                                scale.begin(),
+                                b.begin(),
+                                b.ncol(),
+                                reinterpret_cast<const std::complex<double>*>(factor.begin()),
+                                sums.begin(),
+                                read};
+    if (x.ncol() != request.grid.d || from.ncol() != x.ncol() || origin.size() != x.ncol() || scale.size() != x.ncol())
+      throw InputError("dim", "points, origin and scale have the coordinates of the grid");
+    if (b.nrow() != from.nrow()) throw InputError("dim", "each point has a value");
+    if (factor.size() != request.frequencies()) throw InputError("dim", "the factor has the frequencies of the grid");
+    if (!choose_backend(read.backend, {MemorySpace::host}, 0).series(request)) return R_NilValue;
+    return sums;
   });
 }

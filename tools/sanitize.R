@@ -41,6 +41,17 @@ point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1
     ns$set_weights_at(operators$values, theta, ns$hold_sets(u, noise), new, ns$nearest_points(new, u, m))
   }
 }
+# Spreads values at points to a periodic grid and interpolates the grid; many points are in one tile of the grid.
+fourier_series <- function(d) {
+  ns <- asNamespace("kernops")
+  size <- c(40L, 36L, 34L)[seq_len(d)]
+  window <- ns$spreading_window(1e-7)$pieces
+  grid <- list(origin = rep(0, d), scale = size, size = size, window = window)
+  x <- rbind(random(300, d), 0.01 * random(5000, d))
+  ns$sums_on_gpu(x, random(100, d), cbind(random(100), 1), grid, array(1 + 0i, size), list(backend = "cuda"))
+  ns$sums_on_gpu(x, NULL, random(nrow(x)), grid, array(1 + 0i, size), list(backend = "cuda"))
+}
+
 limited <- function(kilobytes, code) {
   bytes <- 1e3 * kilobytes + sum(kernops:::cuda_describe()$used_bytes)
   withr::with_options(list(kernops.gpu_memory = bytes), code)
@@ -154,6 +165,7 @@ families <- alist(
   `sets of points, float64, large` = point_sets("float64", 240, 260),
   `sets of points, float32, piece by piece` = limited(250, point_sets("float32", 20)),
   `sets of points, float64, piece by piece` = limited(250, point_sets("float64", 20)),
+  `Fourier series` = for (d in 1:3) fourier_series(d),
   `systems` = {
     op <- keops_kernel(gauss, c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)", "b = Vj(1)"))
     x <- gpu_matrix(random(300, 3))

@@ -35,6 +35,7 @@ class CudaBackend : public Backend {
     cuda::set_weights(request, weights, sd);
   }
   void nearest(const neighbours::Request& request, int* to) const override { cuda::nearest(request, to); }
+  bool series(const SeriesRequest& request) const override { return cuda::series(request); }
   const Dense& dense() const override { return cuda::dense(); }
 };
 

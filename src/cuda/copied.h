@@ -9,7 +9,7 @@
 namespace kernops {
 namespace cuda {
 
-// An array on the current device. Numbers are converted to T when they are copied to the array.
+// An array of numbers or structs on the current device. Numbers are converted to T when they are copied to the array.
 template <class T> class Copied {
  public:
   // Allocates memory for `count` numbers.
@@ -22,6 +22,15 @@ template <class T> class Copied {
     if constexpr (std::is_same<From, T>::value) {
       if (less == 0) return copy_in(there_.pointer() + at * sizeof(T), from, count * sizeof(T));
     }
+    if constexpr (std::is_arithmetic<T>::value) convert(at, from, count, less);
+  }
+  T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
+  // Returns the address that element 0 would have if the first element of the array had the index `first`.
+  T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
+  void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
+
+ private:
+  template <class From> void convert(size_t at, const From* from, size_t count, double less) const {
     constexpr size_t most = size_t(1) << 20;  // number of values that are converted at a time
     std::vector<T> some(std::min(most, count));
     for (size_t done = 0; done < count; done += most) {
@@ -30,12 +39,7 @@ template <class T> class Copied {
       copy_in(there_.pointer() + (at + done) * sizeof(T), some.data(), now * sizeof(T));
     }
   }
-  T* data() const { return count_ ? static_cast<T*>(there_.address()) : nullptr; }
-  // Returns the address that element 0 would have if the first element of the array had the index `first`.
-  T* data_from(Count first) const { return reinterpret_cast<T*>(there_.pointer() - size_t(first) * sizeof(T)); }
-  void copy_to(T* to) const { copy_out(to, there_.pointer(), count_ * sizeof(T)); }
 
- private:
   size_t count_;
   Buffer there_;
 };

@@ -29,6 +29,7 @@ void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
 void nearest(const neighbours::Request& request, int* to);
+bool series(const SeriesRequest& request);
 const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)

@@ -13,7 +13,7 @@ namespace kernops {
 // A window function of one coordinate, measured in cells of the grid. The function is nonzero over `width` cells. In
 // each cell, the function is a polynomial in 2 t - 1, where t in [0, 1] is the position within the cell.
 struct Window {
-  static constexpr int most_width = 16;
+  static constexpr int most_width = 16, most_degree = 23;
   int width, degree;
   std::vector<double> coefficients;  // coefficient of power k in cell j is element k * width + j
 };

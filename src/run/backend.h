@@ -22,6 +22,7 @@ struct Request;
 }
 class Dense;
 class Pairs;
+struct SeriesRequest;
 
 class Backend {
  public:
@@ -54,7 +55,10 @@ class Backend {
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
   // Finds the nearest points of each query in a k-d tree.
   virtual void nearest(const neighbours::Request& request, int* to) const = 0;  // neighbours/neighbours.h
-  virtual const Dense& dense() const = 0;                                       // dense/algebra.h
+  // Computes sums of a kernel by its Fourier series (fourier/series.h). Returns false, without any effect, if the
+  // backend does not support the request.
+  virtual bool series(const SeriesRequest&) const { return false; }
+  virtual const Dense& dense() const = 0;  // dense/algebra.h
 };
 
 const std::vector<const Backend*>& backends();          // in the order of run/backends.def

@@ -98,7 +98,7 @@ test_that("kde() refuses invalid arguments", {
 })
 
 test_that("densities to a tolerance are near the exact densities", {
-  replaced_locally(seconds_of_pairs = 1e-4)
+  slow_pairs(1e-4)
   x <- kde_points(300, 2)
   exact <- kde(x, bandwidth = 0.4, grid = 20)
   fit <- kde(x, bandwidth = 0.4, grid = 20, tol = 1e-7)

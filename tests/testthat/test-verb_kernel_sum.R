@@ -1,19 +1,5 @@
-# The oracle computes the kernel matrix in plain R.
+# The oracle computes the kernel matrix in plain R (helper-clouds.R).
 
-kernel_matrix <- function(x, y, f) {
-  squares <- Reduce(`+`, lapply(seq_len(ncol(x)), \(k) outer(x[, k], y[, k], `-`)^2))
-  f(sqrt(squares))
-}
-clouds <- list(
-  uniform = \(n, d) matrix(runif(n * d), n),
-  clustered = function(n, d) {
-    matrix(rnorm(n * d, sd = 1e-3), n) + matrix(runif(20 * d), 20)[sample(20, n, TRUE), , drop = FALSE]
-  },
-  line = \(n, d) runif(n) %o% seq_len(d),
-  axis = \(n, d) cbind(matrix(0.3, n, d - 1), runif(n)),
-  distant = \(n, d) matrix(runif(n * d), n) + 1e6,
-  equal = \(n, d) matrix(runif(d), n, d, byrow = TRUE)
-)
 kernels <- list(
   list("Exp(-SqDist(x, y) / 0.02)", \(r) exp(-r^2 / 0.02)),
   list("Exp(-SqDist(x, y) / 4)", \(r) exp(-r^2 / 4)),                   # large even at the largest distances
@@ -34,10 +20,10 @@ test_that("exact sums agree with the kernel matrix", {
 
 test_that("sums by Fourier series are within the tolerance for every point cloud", {
   withr::local_seed(2)
-  replaced_locally(seconds_of_pairs = 1e-4)
-  for (d in 1:3) for (cloud in names(clouds)) for (kernel in kernels) {
-    x <- clouds[[cloud]](150, d)
-    y <- rbind(clouds[[cloud]](120, d), x[1:10, , drop = FALSE])
+  slow_pairs(1e-4)
+  for (d in 1:3) for (cloud in names(point_clouds)) for (kernel in kernels) {
+    x <- point_clouds[[cloud]](150, d)
+    y <- rbind(point_clouds[[cloud]](120, d), x[1:10, , drop = FALSE])
     b <- runif(130)
     tol <- if (d == 3) 1e-3 else 1e-6
     sums <- kernel_sum(kernel[[1]], x, y, b, tol = tol)
@@ -51,7 +37,7 @@ test_that("sums by Fourier series are within the tolerance for every point cloud
 
 test_that("covariances may be used as kernels", {
   withr::local_seed(3)
-  replaced_locally(seconds_of_pairs = 1e-4)
+  slow_pairs(1e-4)
   x <- matrix(runif(400), 200)
   b <- cbind(a = rnorm(200), b = 1)
   for (covariance in list(squared_exponential(2, 0.1), squared_exponential(1, c(0.1, 3)), matern(1, 0.2, nu = 3 / 2),
@@ -70,7 +56,7 @@ test_that("covariances may be used as kernels", {
 
 test_that("sums with odd kernels have the right sign", {
   withr::local_seed(4)
-  replaced_locally(seconds_of_pairs = 1)
+  slow_pairs(1)
   x <- matrix(runif(80), ncol = 1)
   b <- runif(80)
   sums <- kernel_sum("(x - y) * Exp(-SqDist(x, y) / 0.02)", x, b = b, tol = 1e-6)
@@ -81,7 +67,7 @@ test_that("sums with odd kernels have the right sign", {
 
 test_that("sums have the same bits for any number of threads", {
   withr::local_seed(5)
-  replaced_locally(seconds_of_pairs = 1)
+  slow_pairs(1)
   x <- matrix(runif(20000), ncol = 2)
   b <- rnorm(10000)
   sums <- lapply(1:3, function(threads) {
@@ -117,7 +103,8 @@ test_that("invalid input is refused", {
 
 test_that("a tolerance is not reached if a sum is far smaller than its terms", {
   withr::local_seed(6)
-  replaced_locally(seconds_of_pairs = 1, most_exact_pairs = 1)
+  slow_pairs(1)
+  replaced_locally(most_exact_pairs = 1)
   x <- runif(50)
   y <- c(x, x + 1e-9) # each point is near a point whose weight has the opposite sign
   expect_snapshot(error = TRUE, kernel_sum(squared_exponential(1, 0.1), x, y, rep(c(1, -1), each = 50), tol = 1e-8),
