@@ -5,7 +5,7 @@
 # A pool of workers is a list:
 #   count                           the number of workers
 #   start(part, task, arguments)    starts shared_tasks() in a worker, and returns an object that represents the job
-#   value(job, here)                the result of a job, or the result of here() if the worker has died
+#   value(job, here)                the result of a job, or the result of here(error) if the worker has died
 #   renew()                         replaces workers that have died
 
 # Runs task(k, ...) for each unit k, and returns a list of the results in the order of the units. Each worker runs the
@@ -38,19 +38,27 @@ worker_count <- function() worker_pool()$count %||% 1
 
 units_elsewhere <- function(units, task, arguments, pool, count = pool$count) {
   parts <- consecutive_parts(units, count)
-  died <- FALSE
-  here <- function(part) function() {
-    died <<- TRUE
+  errors <- list()
+  here <- function(part) function(error) {
+    errors <<- c(errors, list(error))
     tasks_of_part(part, task, arguments)
   }
   jobs <- lapply(parts, function(part) tryCatch(pool$start(part, task, arguments), error = identity))
   function() {
     results <- Map(function(job, part) {
-      if (inherits(job, "error")) here(part)() else pool$value(job, here(part))
+      if (inherits(job, "error")) here(part)(job) else pool$value(job, here(part))
     }, jobs, parts)
-    if (died) pool$renew()
+    if (length(errors)) pool$renew()
+    if (length(errors) == length(parts)) warn_idle_workers(errors[[1]])
     do.call(c, unname(results))
   }
+}
+
+# Warns that no worker has run a task.
+warn_idle_workers <- function(error) {
+  reason <- if (inherits(error, "condition")) conditionMessage(error) else "The workers have ended."
+  cli::cli_warn(c("The workers ran no task; this process ran all tasks.", x = "{shortly(reason)}"),
+                class = "kernops_worker_warning", call = NULL)
 }
 
 # Evaluates code in this process alone, for example while workers have other tasks.
@@ -89,7 +97,7 @@ future_pool <- function() {
                    globals = list(shared_tasks = shared_tasks, part = part, task = task, arguments = arguments,
                                   count = count, host = host))
   }
-  value <- function(job, here) tryCatch(future::value(job), FutureError = function(e) here())
+  value <- function(job, here) tryCatch(future::value(job), FutureError = here)
   list(count = count, start = start, value = value, renew = renew_workers)
 }
 
@@ -118,7 +126,7 @@ mirai_pool <- function() {
     value <- mirai$call_mirai(job)$data
     if (!mirai$is_error_value(value)) return(value)
     if (!mirai$is_mirai_error(value)) died <<- died + 1
-    here()
+    here(value)
   }
   list(count = count, start = start, value = value, renew = function() if (died) try(mirai$launch_local(died), TRUE))
 }

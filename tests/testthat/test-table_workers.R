@@ -38,6 +38,12 @@ test_that("two and four workers give the same digits as one process, also if a w
   }
 })
 
+test_that("a warning says why workers run no tasks", {
+  pool <- list(count = 2, start = function(...) stop("no free port"), renew = function() NULL)
+  expect_warning(result <- units_elsewhere(1:3, sqrt, list(), pool)(), "no free port", class = "kernops_worker_warning")
+  expect_identical(result, as.list(sqrt(1:3)))
+})
+
 # Returns a task that kills its process at unit k, unless this process runs the task. The system kills processes in the
 # same way if memory is short.
 ending_process <- function(task, k) {
