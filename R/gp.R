@@ -157,7 +157,7 @@
 #' other points follow by their distance from earlier points of their cell, the largest first. Neighbours are found
 #' among the points of the cell, the points near its box, and the points that come first in the common ordering. These
 #' points contain the nearest earlier points, except near gaps in the data. The likelihood, its gradient and its
-#' information are sums over cells in a fixed order, and do not depend on `memory`. With package future.apply,
+#' information are sums over cells in a fixed order, and do not depend on `memory`. With package future,
 #' neighbours, likelihoods and predictions are distributed over the processes of `future::plan()`; without a plan, over
 #' the daemons of `mirai::daemons()`. The processes may run on this machine or on other machines that can read the work
 #' directory; for example, one process for each GPU. Each process keeps its cells. Results have the same digits for any

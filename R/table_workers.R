@@ -30,9 +30,13 @@ begin_units <- function(units, task, ..., workers = Inf) {
 }
 
 # The pool of the processes of future::plan() if there are several processes; if not, the pool of mirai daemons if there
-# are several daemons; NULL if there are no workers
-# or within without_workers().
-worker_pool <- function() if (is.null(the$alone)) if (many_workers()) future_pool() else mirai_pool()
+# are several daemons; NULL if there are no workers, or within without_workers(). Package future.apply is not needed.
+worker_pool <- function() {
+  if (!is.null(the$alone)) return(NULL)
+  if (has_future() && future::nbrOfWorkers() > 1) future_pool() else mirai_pool()
+}
+
+has_future <- function() requireNamespace("future", quietly = TRUE)
 
 worker_count <- function() worker_pool()$count %||% 1
 

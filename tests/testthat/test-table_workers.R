@@ -38,6 +38,17 @@ test_that("two and four workers give the same digits as one process, also if a w
   }
 })
 
+test_that("tables need only package future for workers", {
+  skip_if_not_installed("future")
+  replaced_locally(many_workers = function() FALSE)
+  before <- future::plan("cluster", workers = parallel::makePSOCKcluster(2))
+  withr::defer(future::plan(before))
+  expect_identical(worker_pool()$count, future::nbrOfWorkers())
+  processes <- unlist(over_units(1:4, function(k) Sys.getpid()))
+  expect_length(unique(processes), 2)
+  expect_false(Sys.getpid() %in% processes)
+})
+
 test_that("a warning says why workers run no tasks", {
   pool <- list(count = 2, start = function(...) stop("no free port"), renew = function() NULL)
   expect_warning(result <- units_elsewhere(1:3, sqrt, list(), pool)(), "no free port", class = "kernops_worker_warning")
