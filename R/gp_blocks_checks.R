@@ -82,11 +82,8 @@ check_table_memory <- function(memory, n, pilot, call) {
                call = call)
 }
 
-# The number of bytes that a fit needs: for R itself; for the heads of all cells (the first points of each cell in the
-# ordering), with their tree and neighbours; and for some copies of a cell with its halo (the points of other cells near
-# its box).
+# The number of bytes that a fit of n rows needs if one process runs all tasks.
 needed_memory <- function(n, pilot) {
-  width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
-  heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))
-  bytes_of_r + bytes_of_heads(heads, width) + 12 * min(n, cell_rows) * (width + 4 * 60)
+  parts <- memory_of_fit(n, pilot)
+  bytes_of_r + parts$heads + parts$task
 }

@@ -50,10 +50,11 @@ block_trend <- function(root, names) {
 }
 
 sums_of_units <- function(blocks, units, kind, theta, count, derivatives) {
+  workers <- blocks$limits$workers
   # keeps only the elements of `blocks` that a worker needs, because `blocks` is sent to the workers
   blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend,
-                 kept = length(units) <= most_kept_units())
-  parts <- over_units(units, sums_of_unit, blocks, kind, theta, count, derivatives)
+                 kept = length(units) <= min(blocks$limits$units, kept_units * running_workers(workers)))
+  parts <- over_units(units, sums_of_unit, blocks, kind, theta, count, derivatives, workers = workers)
   bad <- vapply(parts, function(part) part$bad, 0)
   list(sums = Reduce(`+`, lapply(parts, function(part) part$sums)), bad = max(bad))
 }
@@ -74,9 +75,8 @@ held_unit <- function(blocks, k) {
   held
 }
 
-# The number of units of 65,536 points that a process keeps in memory, and the number that all processes together keep.
+# The largest number of units of 65,536 points that a process keeps in memory.
 kept_units <- 24
-most_kept_units <- function() kept_units * worker_count()
 
 new_held_unit <- function(unit, trend) {
   records <- unit$records

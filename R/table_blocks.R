@@ -14,20 +14,21 @@
 #   of_response             sums over the response, see sums_of_response()
 #   noise                   0 if all noise variances are 0
 #   model, theta, near_of   the model and the parameters that define near_of(), see near_by_reference()
+#   limits                  the limits of workers and memory, see limits_of_fit()
 #   head_near()             the coordinates of the heads, transformed by near_of()
 
-table_blocks <- function(scan, columns, pilot, store, m, call) {
+table_blocks <- function(scan, columns, pilot, store, m, limits, call) {
   near_of <- near_function(pilot)
   near <- near_of(pilot$sample$u)
   partition <- partition_of(near, pilot$total)
   sorted <- stage_of(store, "sorted", function() {
-    timed("sorting", sort_into_cells(scan, columns, pilot, partition, near_of, store, call))
+    timed("sorting", sort_into_cells(scan, columns, pilot, partition, near_of, store, limits$workers, call))
   })
   unlink(in_store(store, "chunks-", seq_along(scan$first)))
   check_root(sorted$root, colnames(pilot$data$x), call)
   chosen <- typical_cells(sorted$rows, sorted$n)
   ordered <- stage_of(store, "ordered", function() {
-    timed("ordering", order_cells(sorted, partition, near_of, store, chosen))
+    timed("ordering", order_cells(sorted, partition, near_of, store, chosen, limits$workers))
   })
   unlink(in_store(store, "rows-", seq_along(scan$first)))
   norm <- sqrt(if (is.null(pilot$quosures$transform)) sum(sorted$root[, ncol(sorted$root)]^2) else
@@ -36,7 +37,7 @@ table_blocks <- function(scan, columns, pilot, store, m, call) {
     store = store, partition = partition, d = ncol(pilot$data$u), m = min(m, sorted$n - 1),
     response = c(sorted$n, norm),
     trend = block_trend(sorted$root, colnames(pilot$data$x)), model = pilot$model, theta = pilot$theta,
-    near_of = near_of, head_near = near_of_heads(near_of, ordered$heads),
+    near_of = near_of, head_near = near_of_heads(near_of, ordered$heads), limits = limits,
     first = heads_of(sorted$rows, length(sorted$rows))
   ))
   blocks$units <- units_of(blocks)

@@ -42,11 +42,11 @@ cell_count <- function(partition) 2^partition$depth
 # Sorts the records of all saved chunks by cell (table_chunks.R). Returns the number of used rows, the number of rows of
 # each cell in each file, the box of each cell, and the triangular factor of [X, y]. The factors of chunks are merged by
 # qr(), which loses no digits.
-sort_into_cells <- function(scan, columns, pilot, partition, near_of, store, call = caller_env()) {
+sort_into_cells <- function(scan, columns, pilot, partition, near_of, store, workers = Inf, call = caller_env()) {
   first <- scan$first
   portable <- has_portable_records(pilot, columns)
   parts <- over_units(seq_along(first), sort_file_or_null, first, if (portable) pilot_for_tasks(pilot) else pilot,
-                      partition, near_of, list(path = store$path), workers = if (portable) Inf else 1)
+                      partition, near_of, list(path = store$path), workers = if (portable) workers else 1)
   for (k in which(vapply(parts, is.null, NA))) {
     parts[[k]] <- sort_file(k, first, pilot, partition, near_of, store, call)
   }

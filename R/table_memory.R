@@ -19,6 +19,36 @@ bytes_of_r <- 3e8
 # bytes.
 bytes_of_heads <- function(heads, width) heads * (4 * width + 4 * 64)
 
+# The bytes that a fit of n rows needs in addition to R: `heads`, for the heads of all cells (the first points of each
+# cell in the ordering); `task`, for some copies of a cell with its halo (the points of other cells near its box); and
+# `unit`, for a unit (table_sets.R) with m neighbours that a process keeps.
+memory_of_fit <- function(n, pilot, m = 60) {
+  width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
+  heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))
+  rows <- min(n, cell_rows)
+  list(heads = bytes_of_heads(heads, width), task = 12 * rows * (width + 4 * 60), unit = rows * (width + 8 * m))
+}
+
+# The measured bytes of host memory of a process that uses a GPU (bench/HISTORY.md).
+bytes_of_gpu_process <- 3e8
+
+# The limits by which a fit of n rows stays within `memory`: the number of workers that run its tasks, and the number of
+# units that all processes together keep in memory.
+limits_of_fit <- function(memory, n, pilot, m, backend) {
+  if (is.null(memory)) return(list(workers = Inf, units = Inf))
+  parts <- memory_of_fit(n, pilot, m)
+  each <- parts$task + if (may_use_gpu(backend)) bytes_of_gpu_process else 0
+  workers <- workers_within(memory, each, parts$heads)
+  several <- running_workers(workers)
+  used <- bytes_of_r + parts$heads + if (several > 1) several * (bytes_of_r + each) else each
+  list(workers = max(1, workers), units = max(0, floor((memory_bytes(memory) - used) / parts$unit)))
+}
+
+# The number of workers that run tasks if at most `limit` workers may run.
+running_workers <- function(limit) if (limit > 1) min(limit, worker_count()) else 1
+
+may_use_gpu <- function(backend) backend == "cuda" || backend == "auto" && !nzchar(cuda_problem(integer()))
+
 # The largest number of workers that can each have the field of one of the `cells` in memory, see predictor_of_cell().
 # Raises an error if the memory is too small for a single field.
 workers_for_fields <- function(object, cells, call = caller_env()) {

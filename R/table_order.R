@@ -12,14 +12,14 @@
 # maximum level of the other points of each cell. The distance of every location within a cell from an earlier point is
 # below this maximum. The levels of the heads are those in the ordering of all heads. `typical` are records of the cells
 # in `chosen`, a result of typical_cells().
-order_cells <- function(sorted, partition, near_of, store, chosen = NULL) {
+order_cells <- function(sorted, partition, near_of, store, chosen = NULL, workers = Inf) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
   heads <- heads_of(sorted$rows, count)
   before <- sorted$counts # rows before each cell in each file
   for (file in seq_len(nrow(before))) before[file, ] <- cumsum(before[file, ]) - before[file, ]
   files <- list(counts = sorted$counts, before = before, columns = sorted$columns)
-  parts <- over_units(cells, order_cell, heads, files, near_of, list(path = store$path), chosen)
+  parts <- over_units(cells, order_cell, heads, files, near_of, list(path = store$path), chosen, workers = workers)
   level <- numeric(count)
   level[cells] <- vapply(parts, function(part) part$level, 0)
   list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level,

@@ -26,9 +26,9 @@ unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 while_units_are_written <- function(blocks, code) {
   lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
   if (!length(lacking)) return(code)
-  wait <- begin_units(lacking, write_unit, blocks_for_units(blocks))
+  wait <- begin_units(lacking, write_unit, blocks_for_units(blocks), workers = blocks$limits$workers)
   # after an error, no worker may write to a store that is removed
-  if (worker_count() > 1) on.exit(try(wait(), silent = TRUE))
+  if (running_workers(blocks$limits$workers) > 1) on.exit(try(wait(), silent = TRUE))
   value <- code
   on.exit()
   timed("neighbours", wait())

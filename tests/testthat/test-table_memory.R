@@ -1,4 +1,4 @@
-# The memory of predictions of fits of tables, for all processes together.
+# The memory of fits of tables and of their predictions, for all processes together.
 
 test_that("workers share the memory that this process leaves", {
   expect_identical(workers_within(NULL, 1e9), Inf)
@@ -9,6 +9,37 @@ test_that("workers share the memory that this process leaves", {
     if (count > 1) expect_lte(bytes_of_r + main + count * (bytes_of_r + each), memory)
     if (alone) expect_gt(bytes_of_r + main + max(2, count + 1) * (bytes_of_r + each), memory)
   }
+})
+
+test_that("the workers and the kept units of a fit are within the bound `memory`", {
+  pilot <- list(data = list(u = matrix(0, 1, 2), x = matrix(0, 1, 2)))
+  processes <- 20
+  replaced_locally(worker_count = function() processes)
+  expect_identical(limits_of_fit(NULL, 1e7, pilot, 30, "cpu"), list(workers = Inf, units = Inf))
+  for (memory in c(1e9, 2e9, 8e9, 3.2e10)) for (n in c(1e5, 1e7, 1e8)) {
+    parts <- memory_of_fit(n, pilot, 30)
+    limits <- limits_of_fit(memory, n, pilot, 30, "cpu")
+    running <- min(limits$workers, processes)
+    if (limits$workers == 1 && limits$units == 0) next # this process alone, which check_table_memory() checks
+    used <- bytes_of_r + parts$heads + parts$task + if (running > 1) running * bytes_of_r + (running - 1) * parts$task
+                                                    else 0
+    expect_lte(used + limits$units * parts$unit, memory)
+    expect_gt(used + (limits$units + 1) * parts$unit, memory)
+  }
+  # a process that uses a GPU needs more memory
+  expect_lt(limits_of_fit(1.6e10, 1e8, pilot, 30, "cuda")$workers, limits_of_fit(1.6e10, 1e8, pilot, 30, "cpu")$workers)
+})
+
+test_that("the tasks of a likelihood run in at most as many workers as the fit may use", {
+  small_cells()
+  fit <- fit_of_table(table_data(1200))
+  kind <- list(model = fit$model, precision = "float64", backend = "cpu")
+  sums <- function() sums_of_units(fit$blocks, seq_along(fit$blocks$units), kind, fit$theta, Inf, TRUE)
+  expected <- sums()
+  replaced_locally(worker_pool = function() stop("workers"))
+  expect_error(sums(), "workers")
+  fit$blocks$limits <- list(workers = 1, units = 0)
+  expect_identical(sums(), expected)
 })
 
 test_that("the number of records of a field is estimated from the boxes of cells", {
