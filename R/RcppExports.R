@@ -593,6 +593,10 @@ cuda_solver <- function() {
     .Call(`_kernops_cuda_solver`)
 }
 
+cuda_fft <- function() {
+    .Call(`_kernops_cuda_fft`)
+}
+
 cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
 }

@@ -14,7 +14,7 @@ kernops_sitrep <- function() {
   if (!nzchar(problem) && length(wrong) == 0) problem <- cuda_problem(check_device(NULL))
   report <- list(version = as.character(utils::packageVersion("kernops")),
                  threads = tryCatch(threads(), kernops_input_error = \(e) NA), wrong = wrong, isas = cpu_isas(),
-                 driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
+                 driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(), fft = cuda_fft(),
                  cache = kernops_cache_info(), problem = problem,
                  devices = if (nzchar(cuda_driver())) cuda_describe())
   cli::cat_line("kernops ", report$version, ", ", R.version.string)
@@ -28,6 +28,8 @@ kernops_sitrep <- function() {
           "set CUDA_HOME (an absolute path)"))
   cli::cat_line("Solver ", if (nzchar(report$solver)) paste("cuSOLVER", report$solver) else
     "none: gp(method = \"exact\") runs on the CPU; cuSOLVER and cuBLAS are part of the CUDA toolkit")
+  cli::cat_line("FFT    ", if (nzchar(report$fft)) paste("cuFFT", report$fft) else
+    "none: kernel_sum(tol = ) runs on the CPU; cuFFT is part of the CUDA toolkit")
   cli::cat_line(format(report$cache))
   invisible(report)
 }

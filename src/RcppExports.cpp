@@ -1824,6 +1824,15 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_fft
+std::string cuda_fft();
+RcppExport SEXP _kernops_cuda_fft() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(cuda_fft());
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_compiler
 std::string cuda_compiler();
 RcppExport SEXP _kernops_cuda_compiler() {
@@ -2370,6 +2379,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
+    {"_kernops_cuda_fft", (DL_FUNC) &_kernops_cuda_fft, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 3},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 4},

@@ -3,6 +3,7 @@
 #include "cuda/archive.h"
 #include "cuda/cache_folder.h"
 #include "cuda/compiler.h"
+#include "cuda/fft.h"
 #include "cuda/pairs/choose.h"
 #include "cuda/segments/segments.h"
 #include "cuda/solver.h"
@@ -64,6 +65,10 @@ std::string cuda_driver() {
 // The version of the cuSOLVER library; empty if it is not installed.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
+
+// The version of the cuFFT library; empty if it is not installed.
+// [[Rcpp::export(rng = false)]]
+std::string cuda_fft() { return cuda::has_fft() ? cuda::fft_version() : ""; }
 
 // [[Rcpp::export(rng = false)]]
 std::string cuda_compiler() {

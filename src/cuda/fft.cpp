@@ -12,6 +12,7 @@ using Status = int;
 constexpr int doubles_to_modes = 0x6a, modes_to_doubles = 0x6c;  // CUFFT_D2Z and CUFFT_Z2D
 
 struct Library {
+  Status (*cufftGetVersion)(int*);
   Status (*cufftPlanMany)(int* plan, int rank, int* size, int*, int, int, int*, int, int, int type, int batch);
   Status (*cufftExecD2Z)(int plan, double* from, void* to);
   Status (*cufftExecZ2D)(int plan, void* from, double* to);
@@ -26,7 +27,7 @@ Library open_fft() {
   Library l;
   // clang-format off
 #define FIND(name) find(fft, #name, l.name);
-  FIND(cufftPlanMany) FIND(cufftExecD2Z) FIND(cufftExecZ2D) FIND(cufftDestroy)
+  FIND(cufftGetVersion) FIND(cufftPlanMany) FIND(cufftExecD2Z) FIND(cufftExecZ2D) FIND(cufftDestroy)
 #undef FIND
       // clang-format on
       return l;
@@ -54,6 +55,13 @@ int plan(std::vector<int> size, int type) {
 bool has_fft() {
   static const bool available = opens(library);
   return available;
+}
+
+std::string fft_version() {
+  int version = 0;
+  check(library().cufftGetVersion(&version), "asking cuFFT for its version");
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 100) + "." +
+         std::to_string(version % 100);
 }
 
 RealTransforms::RealTransforms(const std::vector<int>& size) : forward_(plan(size, doubles_to_modes)) {

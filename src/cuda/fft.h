@@ -1,11 +1,13 @@
 // cuFFT of the CUDA toolkit, opened at run time like cuBLAS.
 #pragma once
+#include <string>
 #include <vector>
 
 namespace kernops {
 namespace cuda {
 
-bool has_fft();  // true if cuFFT can be opened
+bool has_fft();             // true if cuFFT can be opened
+std::string fft_version();  // such as "12.0.0"; throws CudaError if cuFFT cannot be opened
 
 // The Fourier transforms of a real grid on the current device. The first coordinate varies fastest. The transform has
 // the nonnegative frequencies of the first coordinate and all frequencies of the others, as complex numbers.
