@@ -59,10 +59,11 @@ seg_roll <- function(x, width, offsets = NULL, lengths = NULL, g = NULL, op = "s
                      probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1, backend = c("auto", "cpu", "cuda"),
                      output = c("host", "gpu")) {
   if (is.data.frame(x)) {
-    run <- \(x, op, plan) seg_roll(x, width, op = op, by = by, align = align, partial = partial, na.rm = na.rm,
-                                   empty = empty, plan = plan, probs = probs, type = type, nth = nth,
-                                   backend = backend)
-    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+    by_column <- \(x, op, plan) seg_roll(x, width, op = op, by = by, align = align, partial = partial, na.rm = na.rm,
+                                         empty = empty, plan = plan, probs = probs, type = type, nth = nth,
+                                         backend = backend)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), by_column,
+                           by_value = TRUE))
   }
   op <- check_roll_op(op)
   backend <- check_backend(backend)

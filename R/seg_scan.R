@@ -52,9 +52,10 @@ seg_scan <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", ex
                      na.rm = FALSE, empty = NULL, plan = NULL, backend = c("auto", "cpu", "cuda"),
                      output = c("host", "gpu")) {
   if (is.data.frame(x)) {
-    run <- \(x, op, plan) seg_scan(x, op = op, exclusive = exclusive, reverse = reverse, na.rm = na.rm, empty = empty,
-                                   plan = plan, backend = backend)
-    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+    by_column <- \(x, op, plan) seg_scan(x, op = op, exclusive = exclusive, reverse = reverse, na.rm = na.rm,
+                                         empty = empty, plan = plan, backend = backend)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), by_column,
+                           by_value = TRUE))
   }
   op <- check_scan_op(op)
   backend <- check_backend(backend)

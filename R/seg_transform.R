@@ -49,8 +49,9 @@
 seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1, fill = NA, na.rm = FALSE,
                           plan = NULL, ..., output = c("host", "gpu")) {
   if (is.data.frame(x)) {
-    run <- \(x, op, plan) seg_transform(x, op, n = n, fill = fill, na.rm = na.rm, plan = plan, ...)
-    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+    by_column <- \(x, op, plan) seg_transform(x, op, n = n, fill = fill, na.rm = na.rm, plan = plan, ...)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), by_column,
+                           by_value = TRUE))
   }
   op <- check_transformation(op)
   stay <- check_output(output)
