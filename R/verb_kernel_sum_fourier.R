@@ -80,7 +80,7 @@ most_grid_cells <- 2^25
 # The approximate time in seconds for a pair of points in a sum over all pairs, for a pair of near points, and for a cell
 # of the grid, on one core or on a GPU. The choice of the method depends on these times.
 seconds_of_sums <- list(cpu = c(pairs = 2e-9, near = 3e-8, cells = 6e-7),
-                        cuda = c(pairs = 2e-12, near = 5e-12, cells = 2e-7))
+                        cuda = c(pairs = 2e-12, near = 1.4e-10, cells = 1e-7))
 
 # The periods of the torus. If the difference of two points is shifted by a period, the kernel at the shifted difference
 # must be negligible, or the shifted difference must be larger than all differences of points. From the span to twice
