@@ -9,10 +9,11 @@ build <- function() {
   # without this replacement, pkgdown queries CRAN for packages that are named but not installed
   utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
   pkgdown::check_pkgdown()
-  dir.create(folder, showWarnings = FALSE)
-  site <- pkgdown::as_pkgdown(".", link_settings(repository(), build_sources(folder, repository())))
+  sources <- build_sources(repository())
+  site <- pkgdown::as_pkgdown(".", link_settings(repository(), basename(sources)))
   if (nzchar(repository())) site$desc$set("BugReports", paste0(repository(), "/issues"))
-  pkgdown::init_site(site)
+  pkgdown::init_site(site) # refuses a folder with other files
+  stopifnot(file.copy(sources, folder, overwrite = TRUE))
   pkgdown::build_home(site, preview = FALSE)
   pkgdown::build_reference(site, preview = FALSE, lazy = TRUE, devel = FALSE, document = FALSE)
   pkgdown::build_articles(site, preview = FALSE, lazy = TRUE)

@@ -21,8 +21,8 @@ with_address <- function(fields, address) {
   append(fields, c(paste0("URL: ", address), paste0("BugReports: ", address, "/issues")), after)
 }
 
-# Builds the source package of the files in git, without vignettes, into `folder`. Returns the name of its file.
-build_sources <- function(folder, address) {
+# Builds the source package of the files in git, without vignettes, in a temporary folder. Returns the path of its file.
+build_sources <- function(address) {
   copy <- file.path(tempfile("sources"), "kernops")
   files <- system2("git", "ls-files", stdout = TRUE)
   lapply(unique(file.path(copy, dirname(files))), dir.create, recursive = TRUE, showWarnings = FALSE)
@@ -32,10 +32,7 @@ build_sources <- function(folder, address) {
   home <- setwd(dirname(copy))
   on.exit(setwd(home))
   system2(file.path(R.home("bin"), "R"), c("CMD", "build", "--no-build-vignettes", "--no-manual", "kernops"))
-  package <- list.files(pattern = "[.]tar[.]gz$")
-  setwd(home)
-  stopifnot(file.copy(file.path(dirname(copy), package), folder, overwrite = TRUE))
-  package
+  normalizePath(list.files(pattern = "[.]tar[.]gz$"))
 }
 
 # Pages name source files that are not on the site. With an address, each name becomes a link to the file at this
