@@ -1,5 +1,5 @@
 // The steps of a non-uniform fast Fourier transform, other than the Fourier transform itself, for
-// R/verb_kernel_sum_fourier.R.
+// R/verb_kernel_sum_steps.R.
 #include "border.h"
 #include "fourier/series.h"
 #include "run/backend.h"
