@@ -37,7 +37,8 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, Observe
   set_start_.resize(size_t(n_) + 1), set_entry_.resize(neighbour_.size());
   find_columns(neighbour_.data(), n_, m_, set_start_.data(), set_entry_.data());
   find_pattern(wide, settings), find_later();
-  entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
+  inverse_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
+  across_.assign(effects_.column.size(), 0.0), within_entry_.assign(effects_.within_row.size(), 0.0);
   find_entries_of_effects(), place_effects(dense);
 }
 
@@ -98,7 +99,16 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
     for (Count k = set * m_; k < (set + 1) * m_; ++k) weights_[size_t(k)] = weights[set * m_ + slot_[size_t(k)]];
   });
   each_row(n_, unit, settings, [&](Count i, Count) {
-    std::fill(entry_.begin() + start_[size_t(i)], entry_.begin() + start_[size_t(i + 1)], 0.0);
+    for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
+      by_column_[size_t(k)] = weights_[size_t(set_entry_[size_t(k)])];
+  });
+  set_entries(settings);
+}
+
+// Sets the diagonal of Q, and sets the entries of Q + D in the memory of the inverse.
+void Posterior::set_entries(const Settings& settings) {
+  each_row(n_, unit, settings, [&](Count i, Count) {
+    std::fill(inverse_.begin() + start_[size_t(i)], inverse_.begin() + start_[size_t(i + 1)], 0.0);
     double variance = 0;
     each_set(i, [&](Count set, int slot) {
       const double* const own = weights_.data() + set * m_;
@@ -106,18 +116,16 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
       variance += contrast * scaled;
       const int* const place = place_.data() + set * pairs() + before(slot);
       for (int s = 0; s < slot; ++s)
-        if (place[s] >= 0) entry_[size_t(place[s])] -= own[s] * scaled;
+        if (place[s] >= 0) inverse_[size_t(place[s])] -= own[s] * scaled;
     });
     diagonal_[size_t(i)] = variance;
-    for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
-      by_column_[size_t(k)] = weights_[size_t(set_entry_[size_t(k)])];
   });
+  has_entries_ = true;
 }
 
 void Posterior::observe(const double* across, const double* within) {
-  for (size_t t = 0; t < effect_place_.size(); ++t) entry_[size_t(effect_place_[t])] = across[t];
-  for (size_t t = 0; t < within_place_.size(); ++t)
-    if (within_place_[t] >= 0) entry_[size_t(within_place_[t])] = within[t];
+  std::copy_n(across, across_.size(), across_.begin());
+  std::copy_n(within, within_entry_.size(), within_entry_.begin());
 }
 
 void Posterior::differentiate(const double* f, const double* g, double* by_weights, double* by_sd,

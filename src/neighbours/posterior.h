@@ -18,6 +18,7 @@
 #include "neighbours/reach.h"
 #include "run/backend.h"
 #include "run/errors.h"
+#include "run/huge_pages.h"
 
 namespace kernops::neighbours {
 
@@ -137,7 +138,7 @@ class Posterior {
   // The bytes in use after fill() and factor(): for the pairs of points of each set, the entries of the pattern, the
   // neighbours, and the border.
   double bytes() const {
-    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
+    return 4.0 * double(place_.size()) + 36.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
            24.0 * double(n_ * border_.width);
   }
 
@@ -175,6 +176,7 @@ class Posterior {
   void find_rows_of_head(Pattern& pattern, const Settings& settings) const;
   void find_later();
   void find_entries_of_effects();
+  void set_entries(const Settings& settings);
   struct OpenRow;
   std::vector<OpenRow> open_rows(const Settings& settings) const;
   // Computes row i of the factor from the rows of later points; returns whether the pivot is positive.
@@ -220,20 +222,26 @@ class Posterior {
   Count head_ = 0;                                // number of rows of the head
   std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
   std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
-  std::vector<int> neighbour_, slot_;             // sorted neighbours of each point; the slot of each in its set
+  LargeVector<int> neighbour_, slot_;             // sorted neighbours of each point; the slot of each in its set
   // The sparse factor U by rows, and by columns as in neighbours/sparse_inverse.h.
-  Numbers weights_, precision_, set_start_, by_column_;
-  std::vector<int> set_entry_;
-  std::vector<int> place_;  // position in the pattern of each pair of a set
+  LargeVector<double> weights_, by_column_;
+  Numbers precision_, set_start_;
+  LargeVector<int> set_entry_;
+  LargeVector<int> place_;  // position in the pattern of each pair of a set
   // The pattern: the earlier points of each row, the later points of each column, and, for each later point, the
   // position of the entry in its row.
   std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first later point that is not in the head
-  std::vector<int> column_, later_, later_at_;
-  Numbers entry_, diagonal_;  // entries and diagonal of Q
+  LargeVector<int> column_, later_, later_at_;
+  Numbers diagonal_;               // diagonal of Q
+  Numbers across_, within_entry_;  // entries of D, see observe()
   // rows of L, whose columns are multiplied by the pivots; the pivots; columns of L, divided by the pivots of their
   // rows
-  Numbers factor_, pivot_, later_factor_;
-  Numbers inverse_, inverse_diagonal_;
+  LargeVector<double> factor_, later_factor_;
+  Numbers pivot_;
+  // entries of Q + D until invert() replaces them by entries of the inverse; factor() sets them again
+  LargeVector<double> inverse_;
+  bool has_entries_ = false;
+  Numbers inverse_diagonal_;
 };
 
 }  // namespace kernops::neighbours

@@ -9,16 +9,64 @@ namespace kernops::neighbours {
 
 // A row while it is computed: the slot of each point in the row, from 1, and the values of the slots. Points that are
 // not in the row have slot 0.
+// Requests memory that will soon be read, because the rows of neighbours are scattered in memory.
+template <class T> void fetch(const T* from, Count count) {
+#ifdef __GNUC__
+  constexpr Count line = 64 / Count(sizeof(T));
+  for (Count k = 0; k < count; k += line) __builtin_prefetch(from + k);
+  if (count > 0) __builtin_prefetch(from + count - 1);
+#else
+  (void)from, (void)count;
+#endif
+}
+
 struct Posterior::OpenRow {
-  OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
+  OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest + lanes)), share(sum) {}
   void open(const int* column, Count length) {
-    for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = int(k) + 1;
-    std::fill_n(sum.begin(), length + 1, 0.0);
+    for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = int(k) + lanes;
+    std::fill_n(sum.begin(), length + lanes, 0.0);
   }
   void close(const int* column, Count length) {
     for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = 0;
   }
-  std::vector<int> slot;
+  // sum[slot[column[k]]] += factor * value[k] for k = 0 .. length - 1. Consecutive columns without a slot use different
+  // elements of `sum`, because adding to the same element would have to wait for the sum before.
+  void add(double factor, const int* column, const double* value, Count length) {
+    double* const to = sum.data();
+    Count k = 0;
+    for (; k + lanes <= length; k += lanes, column += lanes, value += lanes) {
+      const size_t a = slot_of(column[0], 0), b = slot_of(column[1], 1), c = slot_of(column[2], 2),
+                   d = slot_of(column[3], 3);
+      const double x = factor * value[0], y = factor * value[1], z = factor * value[2], w = factor * value[3];
+      to[a] += x, to[b] += y, to[c] += z, to[d] += w;
+    }
+    for (; k < length; ++k) to[slot_of(*column++, 0)] += factor * *value++;
+  }
+  // Like add(), and returns the sum of value[k] * share[slot[column[k]]].
+  double add_both(double factor, const int* column, const double* value, Count length) {
+    double *const to = sum.data(), *const from = share.data();
+    double first = 0, second = 0, third = 0, fourth = 0;
+    Count k = 0;
+    for (; k + lanes <= length; k += lanes, column += lanes, value += lanes) {
+      const size_t a = slot_of(column[0], 0), b = slot_of(column[1], 1), c = slot_of(column[2], 2),
+                   d = slot_of(column[3], 3);
+      const double x = value[0], y = value[1], z = value[2], w = value[3];
+      first += x * from[a], second += y * from[b], third += z * from[c], fourth += w * from[d];
+      to[a] += factor * x, to[b] += factor * y, to[c] += factor * z, to[d] += factor * w;
+    }
+    for (; k < length; ++k, ++column, ++value) {
+      const size_t a = slot_of(*column, 0);
+      first += *value * from[a], to[a] += factor * *value;
+    }
+    return (first + second) + (third + fourth);
+  }
+  double* sums() { return sum.data() + lanes; }
+  double* shares() { return share.data() + lanes; }
+
+ private:
+  static constexpr int lanes = 4;
+  size_t slot_of(int column, int lane) const { return size_t(std::max(slot[size_t(column)], lane)); }
+  std::vector<int> slot;  // 0, or at least `lanes`
   std::vector<double> sum, share;
 };
 
@@ -31,6 +79,10 @@ std::vector<Posterior::OpenRow> Posterior::open_rows(const Settings& settings) c
 // Computes the incomplete factor: eliminates points from the last to the first, and drops fill-in outside the pattern.
 bool Posterior::factor(const double* diagonal, const Settings& settings) {
   factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
+  if (!has_entries_) set_entries(settings);
+  for (size_t t = 0; t < across_.size(); ++t) inverse_[size_t(effect_place_[t])] = across_[t];
+  for (size_t t = 0; t < within_entry_.size(); ++t)
+    if (within_place_[t] >= 0) inverse_[size_t(within_place_[t])] = within_entry_[t];
   std::vector<OpenRow> rows = open_rows(settings);
   std::atomic<bool> positive{true};
   rows_in_order(n_ - head_, settings, [&](Count number, Count worker, const auto& after) {
@@ -56,13 +108,18 @@ bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
   double pivot = diagonal_[size_t(i)] + diagonal;
   for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t) {
     const Count later = later_[size_t(t)], at = later_at_[size_t(t)];
+    if (t + 1 < later_start_[size_t(i + 1)]) {
+      const Count next = start_[size_t(later_[size_t(t + 1)])], length_of_next = later_at_[size_t(t + 1)] - next;
+      fetch(column_.data() + next, length_of_next + 1), fetch(factor_.data() + next, length_of_next + 1);
+    }
     const double own = factor_[size_t(at)], share = own / pivot_[size_t(later)];
     later_factor_[size_t(t)] = share, pivot -= own * share;
-    for (Count k = start_[size_t(later)]; k < at; ++k)
-      row.sum[size_t(row.slot[size_t(column_[size_t(k)])])] += share * factor_[size_t(k)];
+    const Count first = start_[size_t(later)];
+    row.add(share, column_.data() + first, factor_.data() + first, at - first);
   }
   pivot_[size_t(i)] = pivot;
-  for (Count k = 0; k < length; ++k) factor_[size_t(begin + k)] = entry_[size_t(begin + k)] - row.sum[size_t(k + 1)];
+  const double* const sum = row.sums();
+  for (Count k = 0; k < length; ++k) factor_[size_t(begin + k)] = inverse_[size_t(begin + k)] - sum[k];
   row.close(column_.data() + begin, length);
   return pivot > 0 && std::isfinite(pivot);
 }
@@ -76,7 +133,7 @@ double Posterior::logdet() const {
 // Computes the entries of the inverse that are in the pattern, from the first point to the last (Takahashi et al.
 // 1973).
 void Posterior::invert(const Settings& settings) {
-  inverse_.resize(column_.size());
+  has_entries_ = false;
   std::vector<OpenRow> rows = open_rows(settings);
   invert_head(settings), invert_border(settings);
   rows_in_order(n_, settings, [&](Count i, Count worker, const auto& after) {
@@ -86,23 +143,23 @@ void Posterior::invert(const Settings& settings) {
     OpenRow& row = rows[size_t(worker)];
     row.open(column_.data() + begin, length);
     wait_for_earlier(i, after);
-    row.share[0] = 0;
-    for (Count k = 0; k < length; ++k) row.share[size_t(k + 1)] = factor_[size_t(begin + k)] / pivot;
+    double *const sum = row.sums(), *const share = row.shares();
+    for (Count k = 0; k < length; ++k) share[k] = factor_[size_t(begin + k)] / pivot;
     for (Count k = 0; k < length; ++k) {
       const size_t j = size_t(column_[size_t(begin + k)]);
-      const double own = row.share[size_t(k + 1)];
-      double mine = inverse_diagonal_[j] * own;
-      for (Count e = start_[j]; e < start_[j + 1]; ++e) {
-        const size_t slot = size_t(row.slot[size_t(column_[size_t(e)])]);
-        mine += inverse_[size_t(e)] * row.share[slot];
-        row.sum[slot] += inverse_[size_t(e)] * own;
+      const Count first = start_[j];
+      if (k + 1 < length) {
+        const size_t next = size_t(column_[size_t(begin + k + 1)]);
+        fetch(column_.data() + start_[next], start_[next + 1] - start_[next]);
+        fetch(inverse_.data() + start_[next], start_[next + 1] - start_[next]);
       }
-      row.sum[size_t(k + 1)] += mine;
+      sum[k] += inverse_diagonal_[j] * share[k] +
+                row.add_both(share[k], column_.data() + first, inverse_.data() + first, start_[j + 1] - first);
     }
-    double variance = 1 / pivot + invert_row_beside(i, row.sum.data() + 1);
+    double variance = 1 / pivot + invert_row_beside(i, sum);
     for (Count k = 0; k < length; ++k) {
-      inverse_[size_t(begin + k)] = -row.sum[size_t(k + 1)];
-      variance += row.sum[size_t(k + 1)] * row.share[size_t(k + 1)];
+      inverse_[size_t(begin + k)] = -sum[k];
+      variance += sum[k] * share[k];
     }
     inverse_diagonal_[size_t(i)] = variance;
     row.close(column_.data() + begin, length);

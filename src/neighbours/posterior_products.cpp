@@ -35,10 +35,10 @@ void Posterior::times(const double* diagonal, const Number* x, Number* y, const 
 void Posterior::add_effects(const double* x, double* y) const {
   const auto add = [&](Count i, Count effect, double entry) { y[i] += entry * x[effect], y[effect] += entry * x[i]; };
   for (Count e = 0; e < effects_.count; ++e)
-    for (Count k = start_[size_t(e)]; k < start_[size_t(e + 1)]; ++k) add(e, column_[size_t(k)], entry_[size_t(k)]);
+    for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
+      add(effects_.within_row[size_t(t)], e, within_entry_[size_t(t)]);
   for (Count i = 0; effects_.count && i < n_; ++i)
-    for (int t = first_effect(i); t < first_effect(i + 1); ++t)
-      add(i, effects_.column[size_t(t)], entry_[size_t(effect_place_[size_t(t)])]);
+    for (int t = first_effect(i); t < first_effect(i + 1); ++t) add(i, effects_.column[size_t(t)], across_[size_t(t)]);
 }
 
 template <class Number> void Posterior::precondition(const Number* r, Number* x, const Settings& settings) const {
