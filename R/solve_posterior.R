@@ -61,16 +61,20 @@ sparse_posterior <- function(pattern, factor) {
   fill <- function() {
     posterior_fill(pattern$held, factor$weights, factor$sd, threads())
     pattern$filled$by <- self
-    pattern$filled$inverse <- NULL
+    pattern$filled$inverse <- pattern$filled$observed <- NULL
   }
-  # writes the entries of a precision with effects to the matrix, and returns the diagonal of the precision
+  # writes the entries of a precision with effects to the matrix, unless the matrix has them, and returns the diagonal of
+  # the precision
   observed <- function(w) {
     if (!is.list(w)) return(w)
-    posterior_observe(current(), w$across, w$within$value)
+    held <- current()
+    if (identical(pattern$filled$observed, numbers(w))) return(w$diagonal)
+    posterior_observe(held, w$across, w$within$value)
     if (length(pattern$dense)) {
       entries <- w$border$entries
-      posterior_observe_border(current(), w$border$of, entries$columns, entries$values, w$share)
+      posterior_observe_border(held, w$border$of, entries$columns, entries$values, w$share)
     }
+    pattern$filled$observed <- numbers(w)
     w$diagonal
   }
   fill()

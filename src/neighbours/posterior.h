@@ -208,8 +208,8 @@ class Posterior {
   void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;
   void invert_border(const Settings& settings);
   double invert_row_beside(Count i, double* sum) const;
-  void add_border(const double* x, double* y) const;
-  void precondition_border(const double* r, double* x) const;
+  void add_border(const double* x, double* y, const Settings& settings) const;
+  void precondition_border(const double* r, double* x, const Settings& settings) const;
   void multiply_by_border(const Numbers& z, double* x) const;
   double logdet_border() const;
   template <class Number> void precondition(const Number* r, Number* x, const Settings& settings) const;

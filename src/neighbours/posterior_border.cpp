@@ -11,7 +11,7 @@ namespace {
 
 using Matrix = Border::Matrix;
 
-constexpr Count together = 1024;  // number of columns that a product adds at a time
+constexpr Count together = 4096;  // number of columns that a product adds at a time
 
 // Calls work(first, count, part) for successive parts of `columns` columns.
 template <class Work> void by_columns(Count columns, const Settings& settings, const Work& work) {
@@ -136,25 +136,35 @@ double Posterior::invert_row_beside(Count i, double* sum) const {
   return -share.dot(border_.inverse.col(i));
 }
 
-void Posterior::add_border(const double* x, double* y) const {
+void Posterior::add_border(const double* x, double* y, const Settings& settings) const {
   if (!border_.width) return;
   using Vector = Eigen::Map<const Eigen::VectorXd>;
   const Vector points(x, n_), border(x + n_, border_.width);
-  Eigen::Map<Eigen::VectorXd>(y, n_).noalias() += border_.across.transpose() * border;
-  Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
+  Eigen::Map<Eigen::VectorXd> sums(y, n_);
+  const Matrix from_points = sum_of_products(n_, settings, [&](Count first, Count count) -> Matrix {
+    const auto across = border_.across.middleCols(first, count);
+    sums.segment(first, count).noalias() += across.transpose() * border;
+    return across * points.segment(first, count);
+  });
+  Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = from_points + border_.within * border;
 }
 
 // The step of the preconditioner for the border. On entry, the elements of x for the points are L^-1 r. The function
 // computes the solution for the border from them, and then subtracts the border's contribution from them.
-void Posterior::precondition_border(const double* r, double* x) const {
+void Posterior::precondition_border(const double* r, double* x, const Settings& settings) const {
   if (!border_.width) return;
   Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);
-  Eigen::VectorXd scaled = points;
-  for (Count i = head_; i < n_; ++i) scaled[i] /= pivot_[size_t(i)];
-  border = Eigen::Map<const Eigen::VectorXd>(r + n_, border_.width) - border_.factor * scaled;
+  const Matrix from_points = sum_of_products(n_, settings, [&](Count first, Count count) -> Matrix {
+    Eigen::VectorXd scaled = points.segment(first, count);
+    for (Count i = std::max(first, head_); i < first + count; ++i) scaled[i - first] /= pivot_[size_t(i)];
+    return border_.factor.middleCols(first, count) * scaled;
+  });
+  border = Eigen::Map<const Eigen::VectorXd>(r + n_, border_.width) - from_points;
   border_.solve_root(border);
   border_.root.triangularView<Eigen::Lower>().transpose().solveInPlace(border);
-  points.noalias() -= border_.factor.transpose() * border;
+  by_columns(n_, settings, [&](Count first, Count count, size_t) {
+    points.segment(first, count).noalias() -= border_.factor.middleCols(first, count).transpose() * border;
+  });
 }
 
 // Computes the elements of L x for the border. `z` has the elements of x for the points, scaled like the columns of L.

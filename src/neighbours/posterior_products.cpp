@@ -29,7 +29,7 @@ void Posterior::times(const double* diagonal, const Number* x, Number* y, const 
       sum -= by_column_[size_t(k)] * whitened[size_t(set_entry_[size_t(k)] / m_)];
     y[i] = sum;
   });
-  if constexpr (width<Number> == 1) add_effects(x, y), add_border(x, y);
+  if constexpr (width<Number> == 1) add_effects(x, y), add_border(x, y, settings);
 }
 
 void Posterior::add_effects(const double* x, double* y) const {
@@ -58,7 +58,7 @@ template <class Number> void Posterior::precondition(const Number* r, Number* x,
       each_row(head_, 16, settings, [&](Count e, Count) { before(e); });
       within_->solve(x, 1, SparseCholesky::Half::first, settings);
     }
-    precondition_border(r, x);
+    precondition_border(r, x, settings);
     if (head_) within_->solve(x, 1, SparseCholesky::Half::second, settings);
   }
   rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
