@@ -79,7 +79,9 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     mode <- system <- NULL # frees memory for the pattern of wider sets
   }
   if (is.null(mode)) return(singular_state())
-  project <- function(b) system$project(mode$terms$weight, b)
+  project <- function(b, ...) system$project(mode$terms$weight, b, ...)
+  # the information determines steps and standard errors, which need fewer digits than the likelihood
+  roughly <- function(b) project(b, tol = 1e-8)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + mode$posterior$logdet
   error <- mode$posterior$error$std_error
   results <- c(mode, theta, list(value = value, logdet_error = error,
@@ -104,7 +106,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
   new_state(results, warn = warn, resolution = if (has_iterative_levels(sets)) 1e-3 * error else 0,
             gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
-              laplace_information(latent_derivatives(sets, system, results, parts), project, results, data)
+              laplace_information(latent_derivatives(sets, system, results, parts), roughly, results, data)
             })
 }
 

@@ -54,7 +54,8 @@ latent_factor <- function(sets, theta) {
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
 #   error()                the error of logdet() if the model has effects: a result of error_of_factor(), or the
 #                          standard error of an estimate. NULL without effects
-#   project(weight, r)     P r, where P is the inverse of the covariance of observations with noise 1 / weight
+#   project(weight, r, tol)  P r, where P is the inverse of the covariance of observations with noise 1 / weight; `tol`
+#                          is the relative residual of iterations
 #   posterior              the functions of sparse_posterior() for the precision Q + D
 #   entries                the matrix of effects, a result of effect_entries()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
@@ -77,9 +78,9 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta
     error = function() {
       if (iterative) posterior$error() else if (has_dropped_entries(sets)) error_of_factor(posterior, sets)
     },
-    project = function(weight, r) {
+    project = function(weight, r, ...) {
       r <- as.matrix(r)
-      share(weight) * (r - observed$spread(mean(weight, gather(share(weight) * r))))
+      share(weight) * (r - observed$spread(mean(weight, gather(share(weight) * r), ...)))
     }
   ))
 }

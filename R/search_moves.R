@@ -46,8 +46,9 @@ newton_step <- function(gradient, information, s, low, high, reach = 1) {
 # Raises nearly zero variances. On the log scale of the search, the derivative with respect to a nearly zero variance is
 # also nearly zero, even if the variance is far larger at the optimum. A nearly zero variance is raised to a hundredth
 # of the total variance if two conditions hold: the derivative with respect to the variance itself indicates a clear
-# improvement, and according to the information the logarithm of the variance is hardly determined.
-off_the_floor <- function(search) {
+# improvement, and according to the information the logarithm of the variance is hardly determined. Returns NULL if all
+# such variances are in the rows `except`.
+off_the_floor <- function(search, except = NULL) {
   point <- search$point
   kind <- search$some$kind
   if (!any(kind == "variance")) return(NULL)
@@ -56,7 +57,7 @@ off_the_floor <- function(search) {
   down <- -point$gradient - 2 * point$state$rounding
   low <- kind == "variance" & variance < enough / 10 & down * enough / variance > 1
   if (any(low)) low <- low & diag(point$information(search$profile, search$free)) < 1
-  if (any(low)) replace(point$s, low, log(enough))
+  if (!all(search$free[low] %in% except)) replace(point$s, low, log(enough))
 }
 
 # Moves parameters that converge to a bound onto this bound. Variances may converge to zero, and ranges of coordinates

@@ -35,6 +35,8 @@ information_search <- function(theta, evaluate, model, profile, control) {
 #   curvature, learnt  the curvature at this point; the number of BFGS updates of the curvature
 #   reach            the longest step, in logarithms
 #   loss             the mean loss of log-likelihood due to random probes, after probe_loss() has computed it
+#   lifted           the rows of variances that raise_parameters() has raised, in this search or, according to
+#                    control$lifted, in the search before
 new_search <- function(theta, evaluate, model, profile, control) {
   parameters <- model$parameters
   estimated <- !parameters$fixed
@@ -43,8 +45,9 @@ new_search <- function(theta, evaluate, model, profile, control) {
   list2env(list(
     theta = theta, evaluate = evaluate, model = model, profile = profile, control = control, estimated = estimated,
     free = free, some = some, low = to_search(some, some$lower), high = to_search(some, some$upper),
-    point = NULL, latest = NULL, curvature = NULL, learnt = 0, reach = 1, jumps = 0, raised = FALSE, loss = NULL,
-    evaluations = 0L, first_gain = 2 * control$gain, early = TRUE, message = "maximum number of steps reached"
+    point = NULL, latest = NULL, curvature = NULL, learnt = 0, reach = 1, jumps = 0, raised = FALSE,
+    lifted = control$lifted, loss = NULL, evaluations = 0L, first_gain = 2 * control$gain, early = TRUE,
+    message = "maximum number of steps reached"
   ), parent = emptyenv())
 }
 
@@ -63,10 +66,16 @@ visit <- function(search, s, below = Inf) {
   steepness <- (gradient * slope)[search$free]
   if (!all(is.finite(steepness))) return(NULL) # singular up to rounding
   scaled <- function(information, rows) (information * tcrossprod(slope))[rows, rows, drop = FALSE]
+  known <- list() # the information, which may take longer than the gradient
+  information_of <- function(profiled) {
+    key <- if (profiled) "profiled" else "whole"
+    known[[key]] <<- known[[key]] %||% state$information(profiled)
+    known[[key]]
+  }
   list(s = s, theta = theta, state = state, slope = slope, gradient = steepness,
-       information = function(profiled, rows) scaled(state$information(profiled), rows),
+       information = function(profiled, rows) scaled(information_of(profiled), rows),
        curvature = function() {
-         information <- state$information(search$profile) + root_curvature(model, theta, gradient)
+         information <- information_of(search$profile) + root_curvature(model, theta, gradient)
          positive_definite(scaled(information, search$free))
        })
 }
@@ -108,7 +117,7 @@ search_result <- function(search, iterations) {
   point <- search$point
   list(theta = scaled_theta(search), value = point$state$value, convergence = as.integer(search$early),
        message = search$message, gain = search$gain, iterations = iterations, evaluations = search$evaluations,
-       information = point$information(FALSE, search$estimated), probe_loss = search$loss,
+       information = point$information(FALSE, search$estimated), probe_loss = search$loss, lifted = search$lifted,
        rounding = point$state$rounding)
 }
 

@@ -38,10 +38,12 @@ leave_floor <- function(search) {
 }
 
 # If the gradient vanishes although the likelihood has no optimum at the point, raises parameters. A search does so at
-# most once.
+# most once. Variances that the search before raised, and that are nearly zero again, are not raised a second time.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
-  higher <- off_the_floor(search) %||% grown_sills(search)
+  higher <- off_the_floor(search, search$lifted)
+  if (length(higher)) search$lifted <- union(search$lifted, search$free[higher != search$point$s])
+  higher <- higher %||% grown_sills(search)
   if (!length(higher)) return(FALSE)
   search$raised <- TRUE
   move_to(search, visit(search, higher) %||% search$point)

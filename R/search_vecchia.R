@@ -3,7 +3,9 @@
 
 # The first search uses 10 neighbours, so that a likelihood takes a fifth of the time; the second search uses all
 # neighbours. The conditioning sets are fixed during a search. If the nearest neighbours at the end of the search differ
-# from those in the sets, the search continues with the new nearest neighbours.
+# from those in the sets, the search continues with the new nearest neighbours. If a search raises variances that are
+# nearly zero and returns to nearly zero, the next searches do not raise them again at their ends, because such a detour
+# takes as long as all other steps; they still compare the likelihood with raised variances when they begin.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   rough <- target
@@ -18,7 +20,7 @@ vecchia_search <- function(candidates, target) {
 with_settled_neighbours <- function(best, target) {
   for (round in 1:4) {
     target$likelihood$regroup(best$theta)
-    end <- descend(best$theta, target)
+    end <- descend(best$theta, target, replace(target$how$control, "lifted", list(best$lifted)))
     for (count in c("iterations", "evaluations")) end[[count]] <- end[[count]] + best[[count]]
     best <- end
     if (!target$likelihood$outdated(best$theta)) break

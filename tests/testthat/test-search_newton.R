@@ -93,3 +93,47 @@ test_that("a search whose end is clearly worse than its starting value returns t
                  "probes")
   expect_gt(exact(fit$theta), 30)
 })
+
+test_that("a search computes the information once at each point", {
+  computed <- 0
+  parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = 1e-9, upper = 1e9)
+  likelihood <- function(theta) {
+    kernops:::new_state(list(value = log(theta)^2), gradient = \() 2 * log(theta) / theta, information = \(profiled) {
+      computed <<- computed + 1
+      matrix(2 / theta^2)
+    })
+  }
+  found <- kernops:::information_search(1, likelihood, list(parameters = parameters), FALSE, gp_control())
+  expect_identical(found$evaluations, 1L)
+  expect_identical(computed, 1)
+  expect_equal(found$information, matrix(2))
+})
+
+test_that("a variance that a search raised in vain is raised again only by a search that does not know this", {
+  # -2 log-likelihood that increases with the variance n, except that the slope at the bound promises a large improvement
+  value <- \(n) 3 * log1p(n / 1e-10)
+  slope <- \(n) if (n > 1e-11) 3 / (1e-10 + n) else -1e7
+  parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-11, upper = 1e6)
+  raised <- 0
+  search <- function(theta, ...) {
+    raised <<- 0
+    model <- kernops:::covariance_model(constant() + nugget(), 1)
+    model$parameters[names(parameters)] <- parameters
+    kernops:::information_search(theta, function(theta) {
+      raised <<- raised + (theta[[2]] > 5e-3)
+      kernops:::new_state(
+        list(value = log(theta[[1]])^2 + value(theta[[2]])),
+        gradient = \() c(2 * log(theta[[1]]) / theta[[1]], slope(theta[[2]])),
+        information = \(profiled) diag(c(2, 3 * theta[[2]] / (1e-10 + theta[[2]])) / theta^2)
+      )
+    }, c(model, list(sites = matrix(0))), FALSE, c(gp_control(), list(...)))
+  }
+  first <- search(c(1, 1e-11))
+  expect_equal(first$theta[[2]], 1e-11)
+  expect_identical(first$lifted, 2L)
+  expect_gt(raised, 1) # at the start and at the end
+  again <- search(first$theta)
+  expect_gt(raised, 1)
+  expect_lt(search(first$theta, lifted = first$lifted)$evaluations, again$evaluations)
+  expect_identical(raised, 1) # at the start
+})
