@@ -34,11 +34,11 @@ vecchia_laplace <- function(data, model, how) {
     fewer %||% sets
   }
   latest <- NULL
-  evaluate <- function(theta, profile = FALSE, search = FALSE) {
-    state <- latent_state(limited(tracker$place(theta)), parts, data, model, theta, latest)
+  evaluate <- remembering(function(theta) limited(tracker$place(theta)), function(theta, sets) {
+    state <- latent_state(sets, parts, data, model, theta, latest)
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
-  }
+  })
   # a comparison with twice as many neighbours takes five times as long as one likelihood; for more than 20,000
   # observations, the user must request the comparison with neighbours = "auto"
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
@@ -53,6 +53,21 @@ vecchia_laplace <- function(data, model, how) {
          wide = parts$wide$count, iterative = has_iterative_levels(sets))
   }
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
+}
+
+# Returns a function evaluate(theta), whose result is compute(theta, sets_at(theta)). The latest result is kept, because a
+# fit evaluates the likelihood again at the end of a search.
+remembering <- function(sets_at, compute) {
+  known <- NULL
+  function(theta, profile = FALSE, search = FALSE) {
+    sets <- sets_at(theta)
+    about <- function() list(unname(theta), sets$pattern, sets$wide$count)
+    if (!is.null(known) && identical(known$about, about())) return(known$state)
+    known <<- NULL # lets R free the state
+    state <- compute(theta, sets)
+    known <<- list(about = about(), state = state)
+    state
+  }
 }
 
 # The conditioning sets, reduced to the m nearest neighbours, with the elements `wide` and `kept` of `rough`.
