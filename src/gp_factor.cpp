@@ -49,7 +49,8 @@ std::string factor_problem(std::string backend) {
   return guard([&] { return choose_backend(backend_named(backend), {}, 0).dense().problem(); });
 }
 
-// The reason why dense linear algebra is not available on a device (-1: the CPU); an empty string if it is.
+// Returns the reason why dense linear algebra is not available on a device (-1: the CPU), or an empty string if it is
+// available.
 // [[Rcpp::export(rng = false)]]
 std::string block_problem(int device) {
   return guard([&] { return dense_of({nullptr, 0, 0, space_of(device), device}).problem(); });
@@ -140,7 +141,8 @@ Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings)
   });
 }
 
-// Overwrites a factor with a representation of the inverse, which the next three functions read, and returns it.
+// Replaces the factor L by a matrix that represents the inverse of L L' (src/dense/algebra.h), and returns this matrix.
+// Only the next three functions read this matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_invert(SEXP factor, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -154,7 +156,7 @@ Rcpp::NumericVector factor_inverse_diagonal(SEXP inverse) {
   return guard([&] { return numbers_of(dense_of(block_of(inverse)).inverse_diagonal(block_of(inverse))); });
 }
 
-// The product of the inverse and b; all matrices are on the host.
+// The product (L L')^-1 b; all matrices are on the host.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   return guard([&]() -> SEXP {
@@ -163,9 +165,9 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   });
 }
 
-// The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. `operators` has two kernels:
-// `stored` stores the derivatives of each pair; `weighted` computes for each x_i the gradient of sum_j (w_i | e_j)
-// k(x_i, y_j).
+// The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = (L L')^-1 - left right'. `operators` has two
+// kernels: `stored` stores the derivatives of each pair, and `weighted` computes for each x_i the gradient of
+// sum_j (w_i | e_j) k(x_i, y_j).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x,
                                                 SEXP left, SEXP right, Rcpp::List settings) {

@@ -53,8 +53,9 @@ std::array<double, 4> sums_of(const Terms& of, Count row, const Gammas& gammas) 
 
 // Each row of the result has the logarithm of a reference term, at j = round(middle), and three sums over j near
 // `middle`. The summands of the first sum are the terms exp(j log_z) / (j! Gamma(a j)), divided by the reference term.
-// In the second sum, these summands are multiplied by j; in the third sum, by the derivative of their logarithm with
-// respect to the power. `change` is the derivative of log_z with respect to the power, and `slope` the derivative of a.
+// In the second sum, these summands are multiplied by j; in the third sum, the summands are multiplied by the
+// derivatives of their logarithms with respect to the power. `change` is the derivative of log_z with respect to the
+// power, and `slope` the derivative of a.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix tweedie_sums(Rcpp::NumericVector middle, Rcpp::NumericVector log_z, Rcpp::NumericVector change,
                                  Rcpp::NumericVector a, Rcpp::NumericVector slope, int threads) {

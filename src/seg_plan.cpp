@@ -123,7 +123,7 @@ Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   });
 }
 
-// Frees the segments of an unused plan immediately; R would free them at the next garbage collection.
+// Frees the segments of an unused plan immediately; R would free these segments at the next garbage collection.
 // [[Rcpp::export(rng = false)]]
 void seg_free(SEXP pointer) {
   guard([&] { free_object<Segments>(pointer); });

@@ -175,7 +175,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Returns whether no weight is 0 or missing. Each term is then the product of a value and its weight.
+  // Returns true if no weight is 0 or missing. In this case, each term is the product of a value and its weight.
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);

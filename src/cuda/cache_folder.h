@@ -1,5 +1,5 @@
-// The folder of the kernel cache. The GPU executes the code in its files. Therefore only the user and the administrator
-// may have permission to write files in this folder or to replace it.
+// The folder of the kernel cache. The GPU executes the code in the files of this folder. Therefore only the user and
+// the administrator may have permission to write files in this folder, or to replace the folder.
 #pragma once
 #include <cstdint>
 #include <string>

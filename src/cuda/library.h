@@ -28,8 +28,8 @@ template <class F> bool opens(F open) {
   }
 }
 
-// Returns true if the driver is too old to load code that the newest CUDA major version compiles. An older toolkit is
-// then preferred.
+// Returns true if the driver is too old to load code that the newest CUDA major version compiles. For such a driver, an
+// older toolkit is preferred.
 bool driver_is_old();
 
 }  // namespace cuda

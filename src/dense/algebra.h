@@ -72,8 +72,9 @@ class Dense {
   virtual void invert(const Block& l, const Settings& settings) const = 0;
   virtual Numbers inverse_diagonal(const Block& inverse) const = 0;
   virtual void inverse_times(const Block& inverse, const Block& b, const Block& out) const = 0;
-  // Computes the sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = inverse - left right'. A backend uses one
-  // of the two kernels: `stored` stores the derivatives of all pairs, and `weighted` sums them with the weights W_ij.
+  // Computes the sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = (L L')^-1 - left right'. A backend
+  // uses one of the two kernels: `stored` stores the derivatives of all pairs, and `weighted` sums them with the
+  // weights W_ij.
   virtual Numbers weighted_derivatives(const Kernel& stored, const Kernel& weighted, const ArrayRef& theta,
                                        const Block& x, const Block& inverse, const Block& left, const Block& right,
                                        const Settings& settings) const = 0;

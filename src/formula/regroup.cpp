@@ -1,5 +1,5 @@
 // Reorders products of scalars by the axes of their factors. For 2 * (-s * (Exp(..) * (b * e))), the loop over pairs
-// then has two multiplications, of Exp(..) by b and by (2 * -s * e), instead of four.
+// has only two multiplications after the reordering, of Exp(..) by b and by (2 * -s * e), instead of four.
 #include "formula/regroup.h"
 
 #include <kernops/reductions.h>
@@ -137,7 +137,7 @@ class Regrouper {
     return node.kind == Node::operation && (node.id == add_ || node.id == subtract_) && node.size == 1 && !jumps_[t];
   }
   // The number of multiplications of a pair that a constant factor adds to a scalar: 0 if the scalar varies along one
-  // axis only, or has a factor that does.
+  // axis only, or has a factor that varies along one axis only.
   int cost_of_factor(Tree t, int sums) const {
     const Node& node = graph_[t];
     if (node.axes != both) return 0;

@@ -51,7 +51,7 @@ struct ChosenValues {
   std::vector<double> probs;
   int type;
   bool difference;  // the result is the second minus the first quantile
-  Count outputs;    // number of outputs; both quantiles of a difference count
+  Count outputs;    // number of outputs, which is 2 for a difference of two quantiles
 };
 ChosenValues chosen_values(const OrderRequest& request);
 void gradient_in_order(const OrderRequest& request);  // computes a gradient on the CPU

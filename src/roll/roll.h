@@ -23,7 +23,7 @@ struct RollRequest {
 };
 
 // Computes a request on the CPU. The function computes statistics for any windows, and quantiles for windows that only
-// move forward. It returns false for all other requests.
+// move forward. The function returns false for all other requests.
 bool roll_segments(const RollRequest& request);
 
 // Returns the length of the longest window.

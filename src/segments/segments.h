@@ -20,7 +20,7 @@
 namespace kernops {
 
 // The positions of segments, created once and used for any values and operations. Empty segments are stored separately:
-// `empties` and `count` include them, and all other members describe only nonempty segments.
+// `empties` and `count` include empty segments, and all other members describe only nonempty segments.
 class Segments {
  public:
   virtual ~Segments() = default;
@@ -110,7 +110,7 @@ struct SegmentRequest {
   SegmentScan scan = SegmentScan::none;
   bool reverse = false;           // a scan runs from the last value of a segment to its first
   const double* empty = nullptr;  // result of an empty segment; null: the result of an empty state
-  bool skip_missing = false;      // NaN is skipped; a segment without remaining values is like an empty state
+  bool skip_missing = false;      // NaN is skipped; a segment with only NaN is like an empty state
   SegmentValues x;                // has no data if only weights are summed
   SegmentValues weights{};        // in the memory space of x
   Count columns = 1;

@@ -68,7 +68,8 @@ struct Recipe {
 // Features of a layout: numbers of entries of vectors, and estimated numbers of registers and instructions.
 struct LayoutFeatures {
   int registers, work, row_entries, column_entries, kept_row, kept_column, row_sources, column_sources;
-  // entries of the contraction that is an expanded exponent, and of the longest inner product; 0 if there is none
+  // The number of contractions, the entries of the contraction that is an expanded exponent, and the entries of the
+  // longest contracted inner product; 0 if there is none.
   int contractions, inner_product, longest_product;
   int vector_sum, numbers;                           // entries of vector sums; numbers of a pair that the sums read
   bool adds_columns, adds_difference, adds_product;  // kind of the vectors in a sum
@@ -80,7 +81,8 @@ struct PairFeatures {
   // reduction
   int row, size, weights, k;
   bool sums, exponentiates, stores;
-  int contracted, panel_sum;  // for panels: entries of contractions; of summed vectors; 0: none
+  // The number of entries of contractions by panels, and of vectors that panels sum; 0 if there are none.
+  int contracted, panel_sum;
   bool several, differences;  // a sum needs several numbers of a pair; a sum adds x - y (gradient)
   int nearest;                // entries of vectors in searches for the nearest columns
 };

@@ -16,7 +16,7 @@ struct LayoutCache : PlanCache {
   std::map<std::pair<bool, bool>, Layouts> layouts;
 };
 
-// Returns the layouts of a plan. The first call computes and stores them.
+// Returns the layouts of a plan. The first call computes and stores the layouts.
 const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
   if (!plan.cache) plan.cache = std::make_shared<LayoutCache>();
   auto& known = dynamic_cast<LayoutCache&>(*plan.cache).layouts;

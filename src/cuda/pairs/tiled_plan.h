@@ -28,8 +28,7 @@ struct Entries {
 //
 // If `root` is set, this slot contains |x - y|, and the exponent is c |x - y| = -|x' - y'|, with x' = -c x and y' = -c
 // y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain |x - y|
-// or |x - y|^2, `factors` has the factor of each of these products that is correct after x' and y' have replaced x and
-// y.
+// or |x - y|^2, `factors` has a new factor for each of these products, because x' and y' replace x and y.
 //
 // If coordinates have `weights`, the vectors are multiplied by the weights, and the norms are infinite or NaN if a
 // weight is negative.

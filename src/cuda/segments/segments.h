@@ -82,7 +82,7 @@ struct SegmentBatch {
   Count first;  // number of the first value
   int count, tiles;
   Count row, next_row;              // segments row .. next_row - 1 end in this batch
-  bool open_before, open_after;     // whether a segment crosses the first border of the batch; the last border
+  bool open_before, open_after;     // true if a segment crosses the first border, or the last border, of the batch
   Count first_result, next_result;  // rows of the results of this batch, including empty segments
   Count begin;                      // for runs of keys: position at which the first segment of the batch begins
 };

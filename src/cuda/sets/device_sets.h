@@ -178,9 +178,9 @@ template <class T> class DeviceSets {
   }
 
   // Calls run(job, first, count) for the sets of a job; the first set has number `begin`. If points and neighbours stay
-  // on the device, there is one call for all sets. If they are copied, each call processes as many sets as fit into a
-  // quarter of the free memory, with their points, neighbours and results. A copy waits for the previous launch,
-  // because all work of a device runs in order.
+  // on the device, there is one call for all sets. If points and neighbours are copied, each call processes as many
+  // sets as fit into a quarter of the free memory, with their points, neighbours and results. A copy waits for the
+  // previous launch, because all work of a device runs in order.
   // long: the copied data of a batch must outlive the launch
   template <class Run>
   void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {

@@ -123,8 +123,8 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // Stores the sums if `first` is true. If it is false, `out` contains the sums over earlier entries, to which the new
-  // sums are added.
+  // Stores the sums if `first` is true. Otherwise, `out` contains the sums over earlier entries, to which the new sums
+  // are added.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS

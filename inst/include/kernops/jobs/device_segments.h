@@ -6,10 +6,10 @@ namespace kernops {
 
 // A plan describes the ends of segments. The values are divided into tiles of equal size, and a block reduces one tile.
 // A plan has one bit for each value, which is set if the value ends a segment, and two numbers for each tile. `limits`
-// is the number of segments that end before the tile. A carry is the state of the values of a tile after its last end
-// of a segment: carry n belongs to tile n - 1, and carry 0 is the state before tile 0. `opens` is the number of the
-// first carry of the segment that is open at the begin of the tile. Positions are counted from the first value of the
-// plan, and rows from its first segment.
+// is the number of segments that end before the tile. Carry n is the state of those values of tile n - 1 that follow
+// the last end of a segment in this tile, and carry 0 is the state before tile 0. `opens` is the index of the first
+// carry of the segment that is open at the beginning of the tile. Positions are counted from the first value of the
+// plan, and rows from the first segment of the plan.
 struct SegmentPlan {
   unsigned* ends;       // one bit per value, set if a segment ends with the value; padded to whole tiles
   int *limits, *opens;  // one number per tile, and one number for the end of the last tile

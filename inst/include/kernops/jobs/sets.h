@@ -30,7 +30,7 @@ struct SetJob {
   const int* neighbours;  // `stride` neighbours for each set, nearest first, from 1; missing neighbours are 0
   int m, stride;          // m: number of nearest neighbours to use
   Count first, sets;      // set s belongs to point first + s
-  const double* factors;  // for each point: `rank` numbers; null for none
+  const double* factors;  // `rank` numbers for each point; null if there are none
   int rank;
   // Optional results for each set: m weights of the neighbours in the conditional mean of the point, and the
   // conditional standard deviation. After these results come, for each parameter, the derivatives of the weights and of

@@ -14,8 +14,9 @@ struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
-  long long longest = 0, longest_of_all = 0;  // maximum length of a segment in `parts`; in `parts` or `tiles`
-  int by_digits = 0;                          // number of segments in `tiles`
+  // The maximum length of a segment in `parts`, and of a segment in `parts` or `tiles`.
+  long long longest = 0, longest_of_all = 0;
+  int by_digits = 0;  // number of segments in `tiles`
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
   template <class Offsets> PieceLists(const Offsets& offsets, int key_bytes, int item_bytes) {

@@ -89,8 +89,8 @@ template <class R> struct ScatteredReduction {
     return strays;
   }
 
-  // Adds weighted values. A few values and weights are tested at a time. If all of them are finite, their products need
-  // no comparison of the weight with 0.
+  // Adds weighted values. A few values and weights are tested at a time. If all tested values and weights are finite,
+  // the products of values and weights need no comparison of the weight with 0.
   template <bool skip, bool far>
   static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
     constexpr int few = weighted ? 16 : 1;

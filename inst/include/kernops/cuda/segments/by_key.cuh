@@ -1,6 +1,6 @@
 // Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
-// in its tile as soon as the block has the keys. It then reduces the values, and reads the number of runs that end
-// before its tile. This read cannot cause a deadlock: the blocks of earlier tiles began earlier, and every block
+// in its tile as soon as the block has the keys. The block then reduces the values, and reads the number of runs that
+// end before its tile. This read cannot cause a deadlock: the blocks of earlier tiles began earlier, and every block
 // publishes its count before it waits for other blocks. Counts are whole numbers, and values are joined as in
 // cuda/segments/reduce.cuh. Therefore results have the same bits as a reduction with a plan of segments.
 #pragma once

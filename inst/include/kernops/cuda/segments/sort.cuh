@@ -7,7 +7,8 @@
 //   kernops_sort_long     computes results of long sorted segments, with several blocks per segment
 //   kernops_sort_count, kernops_sort_begins, kernops_sort_digit   sort very long segments by digits (sort_digits.cuh)
 //
-// A struct Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh). It has the members:
+// A struct Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh). Finish has the
+// members:
 //
 //   placed                       true if items contain their positions
 //   apart                        true if NA and NaN are distinguished

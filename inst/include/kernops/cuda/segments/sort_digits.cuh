@@ -5,10 +5,10 @@
 //   kernops_sort_begins   computes the position where the keys with each digit begin
 //   kernops_sort_digit    one pass: each block moves the items of one tile
 //
-// In a pass, a block ranks the items of its tile by the digit. The block publishes its count of each digit. It then
-// waits for the counts of the earlier tiles of the segment, and adds these counts. This wait always ends: the blocks of
-// earlier tiles began earlier, and every block publishes its counts before it waits for other blocks. The last pass
-// also stores the results, except results that need the whole segment.
+// In a pass, a block ranks the items of its tile by the digit. The block publishes its count of each digit. The block
+// then waits for the counts of the earlier tiles of the segment, and adds these counts. This wait always ends: the
+// blocks of earlier tiles began earlier, and every block publishes its counts before it waits for other blocks. The
+// last pass also stores the results, except results that need the whole segment.
 #pragma once
 #include <kernops/cuda/segments/digit_ranks.cuh>
 

@@ -8,9 +8,9 @@
 //   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of
 // only `together` chunks, and ordinary additions add these sums. A stage is the data that shared memory holds at a
-// time. It holds all chunks of the columns if the number of chunks times the number of groups of 8 columns is at most
-// `most_whole`; if not, it holds at most `most_chunks` chunks. A thread keeps at most `most_resident` chunks of its
-// rows in registers.
+// time. A stage holds all chunks of the columns if the number of chunks times the number of groups of 8 columns is at
+// most `most_whole`; if not, a stage holds at most `most_chunks` chunks. A thread keeps at most `most_resident` chunks
+// of its rows in registers.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
