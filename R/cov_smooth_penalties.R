@@ -1,7 +1,7 @@
 # Smooths with several penalties b' S_k b, where penalty k has the weight 1 / v_k. The coefficients are scaled such that
-# the sum of all penalties with weights 1 is the sum of squares of the coefficients. For nearly all smooths of mgcv, all
-# penalties then have the same eigenvectors. In the basis of these eigenvectors, coefficient j has the precision sum_k
-# d_kj / v_k, where the shares d_kj of the penalties add up to 1 over k.
+# the sum of all penalties with weights 1 is the sum of squares of the coefficients. After this scaling, all penalty
+# matrices of a smooth have the same eigenvectors for nearly all smooths of mgcv. In the basis of these eigenvectors,
+# coefficient j has the precision sum_k d_kj / v_k, where the shares d_kj of the penalties add up to 1 over k.
 
 # Returns the matrices `random` and `trend`, which transform the basis of mgcv to the functions of the random
 # coefficients and to the functions of the trend, and the `shares` d_kj, with a row for each penalty.

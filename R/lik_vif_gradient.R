@@ -93,8 +93,8 @@ vif_residual <- function(vif, sets, sums, results) {
   list(alpha = solved[, 1], z = z, scale = results$scale)
 }
 
-# The products dK x of the derivative of the covariance with respect to each parameter and the vector x, one column for
-# each parameter.
+# For each parameter, the product dK x, where dK is the derivative of the covariance matrix K with respect to the
+# parameter, and x is a vector. The result has one column for each parameter.
 vif_derivatives <- function(problem, sets, theta, vif, x) {
   before <- vif_times(vif, x)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
