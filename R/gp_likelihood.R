@@ -16,9 +16,10 @@
 #'   proportion of successes among `w` trials, and responses have the forms that `binomial()` accepts.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first link in this list that is possible for `y`.
-#' @param information a string with a formula that is required if the log density is not concave in `eta`. The values of
-#'   this formula must be positive, such as the expectation of the negative second derivative; the steps of the search
-#'   for the mode use these values. See [gp_family()].
+#' @param information a string with a formula that is required if the log density is not concave in `eta`. In the steps
+#'   of the search for the mode, this formula replaces the negative second derivative with respect to `eta`, which may
+#'   be negative. An example is the expectation of the negative second derivative. The values of the formula must be
+#'   positive. See [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, the mean, which must increase with `eta`
 #'   (default: the inverse link); `variance(mu, phi)`, the variance of observations with mean `mu`; `draw(eta, phi)`,

@@ -28,10 +28,10 @@ no_places <- function(sets) {
   )
 }
 
-# A list of four elements: `count`, the number of coefficients; `dense`, the indices of the dense coefficients;
+# A list: `parts`, the argument; `count`, the number of coefficients; `dense`, the indices of the dense coefficients;
 # `sparse`, the pairs of a distinct location and a coefficient that is not dense, in the form that sparse_pattern()
-# reads; and `pair`, the index of the pair to which each entry belongs. `locations` has the index of the location of
-# each observation. Without a field, no location is observed.
+# reads; and `pair`. For each observation and each of its coefficients that are not dense, `pair` has the index of the
+# pair. `locations` has the index of the location of each observation. Without a field, no location is observed.
 observed_effects <- function(parts, locations, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)

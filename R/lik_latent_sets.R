@@ -1,5 +1,6 @@
-# The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): the
-# prior precision Q = U' U of the field and its posterior precision Q + D, with a diagonal D, are sparse.
+# The distribution of the field given observations with a family, by Vecchia's approximation of the field (Zilber and
+# Katzfuss 2021). The prior precision Q = U' U of the field is sparse, and so is its posterior precision Q + D, with a
+# diagonal D.
 #
 # A place is a distinct location. All observations at a place have the same value of the field; each observation has a
 # separate nugget effect. Let W be minus the second derivatives of the log densities of observations. The entry of D for

@@ -1,11 +1,11 @@
 # The likelihood of Vecchia-inducing-points full-scale approximations (VIF; Gyger, Furrer and Sigrist 2025): a low-rank
 # part from inducing points Z, and Vecchia's approximation of the residual process and the noise.
 #
-# With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
-# v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
-# random trend V'b with b ~ N(0, I). With S = I + V R^-1 V', the determinant of the covariance is det R det S, and inner
-# products x' (V'V + R)^-1 y follow from inner products of whitened columns (Woodbury). Random effects and smooths add
-# columns to this random trend, see lik_vif_effects.R.
+# Let L L' = k(Z, Z) and v(x) = L^-1 k(Z, x), and let v(x_i) be the columns of V. The covariance of the observations is
+# V'V + R. By Vecchia's approximation of the residual covariance k(x, y) - v(x)'v(y) and the noise, R^-1 = U'U with a
+# sparse factor U. The low-rank part is a random trend V'b with b ~ N(0, I). With S = I + V R^-1 V', the determinant of
+# the covariance is det R det S, and inner products x' (V'V + R)^-1 y follow from inner products of whitened columns
+# (Woodbury). Random effects and smooths add columns to this random trend, see lik_vif_effects.R.
 
 # The neighbours and the inducing points are chosen at the first evaluated theta, and kept until the search calls
 # regroup(). If a search doubles the number of neighbours, the number of inducing points is doubled, too.

@@ -133,9 +133,10 @@ line_row_means <- function(u) {
 }
 
 # The means of line_means() for points with any number of coordinates. `outer` is the name of a function of formulas; an
-# entry of A or B is this function of the squared distance of two points. Three passes over all pairs compute row means,
-# then sums over centred entries, then products of centred entries of A with entries of B for permuted points, which
-# need no centring. `factors` multiply the squared distances within x and within y.
+# entry of A or B is this function of the squared distance of two points. The first of three passes over all pairs
+# computes row means, and the second computes sums over centred entries. The third pass computes sums of centred entries
+# of A times entries of B for permuted points; the entries of B need no centring. `factors` multiply the squared
+# distances within x and within y.
 centred_means <- function(pair, outer, factors, backend) {
   n <- nrow(pair$x)
   run <- function(formula, sizes, input) {

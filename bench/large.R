@@ -3,8 +3,8 @@
 #
 # The costs of a whole fit by Vecchia's approximation: seconds of the ordering, of the neighbours, of the fit (which
 # includes ordering and neighbours), and of predictions with standard errors; the number of likelihoods of the search;
-# the peak memory of the process. The data are simulated from a field of Matern 3/2 with some 80 points within its
-# range, and noise.
+# the peak memory of the process. The data are simulated: a field of Matern 3/2, plus noise. About 80 observations are
+# within one range of a point.
 #
 # `prism`: 2000 elevations of fields::PRISMelevation are predicted from all other elevations, with two covariances:
 # Matern 3/2 of the great-circle distance, and a sum of two Matern covariances in the plane. The predictions of each

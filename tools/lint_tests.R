@@ -19,7 +19,7 @@ map_covers_sources <- function(map = read_map()) {
   if (length(missing)) say("tests/map.txt", sprintf("there is no test-%s.R", missing))
 }
 
-# ---- A test covers a C++ message if its longest string literal is in a snapshot or in a test ----
+# ---- A C++ message is tested if its longest string literal is in a snapshot or in a test ----
 
 # Messages that no test can cause, with the reason.
 unreachable <- c(

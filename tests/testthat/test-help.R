@@ -7,7 +7,7 @@ aliases <- unlist(lapply(pages, \(page) vapply(page[tags(page) == "\\alias"], \(
 
 expect_all_in <- function(found, known, info = NULL) expect_identical(setdiff(found, known), character(), info = info)
 
-# reexports.Rd links to pages of other packages and needs none of these sections.
+# reexports.Rd is excluded, because it only links to pages of other packages.
 test_that("every help page has a value, an example and links to related pages", {
   for (name in setdiff(names(pages), c("kernops-package.Rd", "reexports.Rd"))) {
     expect_all_in(c("\\value", "\\examples", "\\seealso"), tags(pages[[name]]), info = name)
