@@ -44,7 +44,7 @@ void outward(const Posterior& posterior, const double* x, double* to) {
   for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
-// A group of columns that are multiplied together. `first` is the number of the first column; `from` points to the
+// A group of columns that are processed together. `first` is the number of the first column; `from` points to the
 // columns, and `to` to the memory for the results.
 struct Columns {
   Count first, count;

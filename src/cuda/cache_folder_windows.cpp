@@ -1,4 +1,5 @@
-// The folder of the kernel cache on Windows, on which other users cannot access the folders of a user.
+// The folder of the kernel cache on Windows. Permissions of files are not checked, because Windows prevents other users
+// from accessing the folders of a user.
 #ifdef _WIN32
 #include <filesystem>
 #include <fstream>

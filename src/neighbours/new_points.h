@@ -1,6 +1,7 @@
 // New points that follow base points, such as observations, in an ordering. The value of a new point is a weighted sum
-// of the values of base points and earlier new points, plus an independent error. The weights are a sparse triangular
-// factor of the joint distribution of the new points given the base points (Katzfuss, Guinness, Gong and Zilber 2020).
+// of the values of base points and earlier new points, plus an independent error. The weights and the standard
+// deviations of the errors define a sparse triangular factor of the precision matrix of the new points given the base
+// points (Katzfuss, Guinness, Gong and Zilber 2020).
 #pragma once
 #include "neighbours/posterior.h"
 

@@ -166,10 +166,10 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
   return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
-// Computes the pattern for a given size of the head. The row of a point i after the head contains the effects of the
-// row itself and of later rows that contain i, because elimination creates entries for the effects of later rows.
-// Without these entries, the incomplete factor of 15,000 points and 1,500 effects has a negative pivot, and the
-// log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, it is wrong by less than 0.002.
+// Computes the pattern for a given size of the head. Let i be a point after the head. If a later row contains i, the
+// elimination of the later row creates entries in row i for the effects of the later row. The pattern of row i includes
+// these entries. Without these entries, the incomplete factor of 15,000 points and 1,500 effects has a negative pivot,
+// and the log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, it is wrong by less than 0.002.
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
   const std::vector<Count> length(start_.begin() + 1, start_.end());
   const std::vector<const int*> first = first_columns(columns, length, effects_.count);

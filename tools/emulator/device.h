@@ -35,7 +35,7 @@ extern Index3 threadIdx, blockIdx, blockDim, gridDim;
 void emulator_wait_for_block();
 void emulator_wait_for_warp();
 int emulator_count(int yes);            // number of threads of a block that pass a nonzero `yes`
-void* emulator_of_lane(unsigned lane);  // 16 bytes for each thread of a warp
+void* emulator_of_lane(unsigned lane);  // the 16 bytes by which thread `lane` of a warp passes values to other threads
 unsigned emulator_lanes();              // a mask of the threads that have not ended
 void* emulator_shared();                // shared memory of a block, of the size that the launch requests
 }

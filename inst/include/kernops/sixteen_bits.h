@@ -32,7 +32,8 @@ template <int digits> struct SixteenBits {
     } else if (exponent > most) {
       bits = static_cast<unsigned short>(sign | infinite);
     } else {
-      // in units of its last bit, x is below 2^digits, so that adding 1.5 * 2^52 rounds x to an integer
+      // |x| is divided by the value of the last bit of the result; the quotient is below 2^digits, so that adding
+      // 1.5 * 2^52 rounds the quotient to an integer
       const double unit = same_bits<double>((unsigned long long)(1023 + fraction - used) << 52);
       const double size = (x < 0 ? -x : x) * unit;
       const unsigned count = unsigned(same_bits<unsigned long long>(size + 0x1.8p52) & 0xffffffffu);

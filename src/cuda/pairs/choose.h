@@ -17,8 +17,8 @@ namespace cuda {
 enum class Layout { by_rows, by_tiles, in_bulk };
 enum class Mainloop { narrow, wide, panels, lists };
 // The hardware that multiplies long vectors. terms: ordinary arithmetic. doubles, tf32, halves (pairs of 16-bit
-// numbers): tensor cores, used by warps. warpgroups: tensor cores, used by groups of four warps. For panels: cuBLAS
-// with doubles, or with digits of 8 bits.
+// numbers): tensor cores, used by warps. warpgroups: tensor cores, used by groups of four warps. Panels use cuBLAS,
+// with `doubles` in float64, and in float32 with `digits`: each number is split into 8-bit integers.
 enum class Atom { terms, doubles, tf32, halves, warpgroups, digits };
 enum class Consumer { states, vector_sum, store, top_k };
 // The origin of the rows and columns that the narrow main loop reads. filled: another kernel has computed rows and

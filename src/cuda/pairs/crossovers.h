@@ -64,11 +64,12 @@ constexpr int totals_in_registers = 256;  // c  maximum entries of a sum
 constexpr int shared_bytes = 48 * 1024;   // m  available to a block on every GPU
 
 // Warp groups (four warps that multiply together): limits of the number of contracted entries.
-constexpr int warpgroups = 33, warpgroups_summed = 448;   // d  minimum, and maximum with a vector sum
-constexpr int resident_rows = 320;                        // m  maximum entries if rows stay in shared memory
-constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  maximum values of a column for more than 400 entries
-constexpr int kept = 4, beside_kept = 304;                // m  the same limits without a vector sum
-constexpr int values_by_warpgroups = 896;                 // d  maximum without a vector sum; above this limit: panels
+constexpr int warpgroups = 33, warpgroups_summed = 448;  // d  minimum, and maximum with a vector sum
+constexpr int resident_rows = 320;                       // m  maximum entries if rows stay in shared memory
+// m  maximum number of values that a pair reads of its column if there are more than 400 contracted entries
+constexpr int summed_kept = 8, summed_beside_kept = 400;
+constexpr int kept = 4, beside_kept = 304;  // m  the same limits without a vector sum
+constexpr int values_by_warpgroups = 896;   // d  maximum without a vector sum; above this limit: panels
 
 // Panels: minimum numbers of contracted or summed entries, at which panels become faster than tiles.
 struct Panels {

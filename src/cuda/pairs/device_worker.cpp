@@ -114,8 +114,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  // the last block of some rows merges their states; if the states of a row are large or many, a separate launch is
-  // faster
+  // among the blocks that reduce the same rows, the block that finishes last merges the states; if the states of a row
+  // are large or many, a separate launch is faster
   const Count bytes = job.splits * kernels_->partial_bytes;
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;

@@ -96,8 +96,8 @@ class DeviceWorker {
   // Frees copies of data that belong to a single batch, and keeps copies that all batches read.
   void keep_shared(const Data& data);
 
-  // Launches the reduction of a part. Writes the results to the output of the task. If several devices share the
-  // columns (`to_states`), returns the states of the rows instead.
+  // Launches the reduction of the pairs of `rows` and `columns`. Writes the results to the output of the task. If
+  // several devices share the columns (`to_states`), returns the states of the rows instead.
   std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
                                  bool to_states = false);
   // Reduces a part of the pairs by panels or by lists of nearest columns. Returns false if memory is short or if values

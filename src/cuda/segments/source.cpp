@@ -17,7 +17,7 @@ std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
-// Returns the name of the struct for the operation of a request (a row of segments.def). Sums are merged pairwise, so
+// Returns the name of the struct that segments.def lists for the operation of a request. Sums are merged pairwise, so
 // they need no compensation. If `whole` is true, sums of integers are exact, even beyond 2^53.
 std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;

@@ -34,7 +34,7 @@ struct NearestJob {
   double* longest;  // two numbers: the largest squared length of a row's vector, and of a column's vector
   int* odd;         // becomes 1 if numbers are not finite, or if bounds do not separate columns
   int splits, columns_per_split;
-  int stride;  // step from a tile of columns to the next tile; coprime to the number of tiles of a split
+  int stride;  // number of tiles from a tile to the next processed tile; coprime to the number of tiles of a split
   Neighbour* lists;
   unsigned* limits;  // for each row: smallest limit of bounds over all splits, as ordered bits (bits_in_order())
   double* out;       // entry k of row n at out[k * out_entry + n * out_row]

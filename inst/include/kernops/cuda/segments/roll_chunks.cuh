@@ -1,8 +1,8 @@
 // The states of the whole chunks (VT consecutive values) that windows of one length contain (cuda/segments/roll.cuh),
 // in a ring buffer. Neighbouring chunks form a group. The number of chunks in a group is the largest power of two that
 // fits into a window, but at most 32, the size of a warp. A window joins the last chunks of one group, the whole groups
-// that follow, and the first chunks of the next group. If a group has 32 chunks, the lanes of a warp join the whole
-// groups together.
+// that follow, and the first chunks of the next group. If a group has 32 chunks, the windows of a warp share whole
+// groups, and the lanes of the warp cooperate to join the shared groups.
 #pragma once
 #include <kernops/cuda/segments/roll_windows.cuh>
 

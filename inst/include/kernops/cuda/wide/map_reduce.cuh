@@ -46,8 +46,8 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
 };
 
 // Evaluates the pairs of a thread, a few columns at a time, and calls take(r, n, f, w, count) for each group of pairs.
-// A group has row r of the thread, and columns of the thread from number n on. Only the first `count` of these columns
-// exist.
+// A group combines row r of the thread with consecutive columns of the thread, from column n on. Only the first `count`
+// of these columns exist.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {

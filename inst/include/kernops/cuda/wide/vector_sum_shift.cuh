@@ -1,6 +1,6 @@
-// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row,
-// chosen so that no exponent that has been added exceeds the shift by more than 8. If the largest exponent is one of
-// the results, the shift is the largest exponent.
+// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh) is an exponent of the row.
+// No exponent whose exponential has been added to the totals exceeds the shift by more than 8. If the largest exponent
+// is one of the results, the shift is the largest exponent.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
