@@ -34,6 +34,7 @@ information_search <- function(theta, evaluate, model, profile, control) {
 #   point            the best result of visit() so far
 #   curvature, learnt  the curvature at this point; the number of BFGS updates of the curvature
 #   reach            the longest step, in logarithms
+#   unraised         the point before raise_parameters() moved the search
 #   loss             the mean loss of log-likelihood due to random probes, after probe_loss() has computed it
 #   lifted           the rows of variances that raise_parameters() has raised, in this search or, according to
 #                    control$lifted, in the search before
@@ -45,7 +46,7 @@ new_search <- function(theta, evaluate, model, profile, control) {
   list2env(list(
     theta = theta, evaluate = evaluate, model = model, profile = profile, control = control, estimated = estimated,
     free = free, some = some, low = to_search(some, some$lower), high = to_search(some, some$upper),
-    point = NULL, latest = NULL, curvature = NULL, learnt = 0, reach = 1, jumps = 0, raised = FALSE,
+    point = NULL, latest = NULL, curvature = NULL, learnt = 0, reach = 1, jumps = 0, raised = FALSE, unraised = NULL,
     lifted = control$lifted, loss = NULL, evaluations = 0L, first_gain = 2 * control$gain, early = TRUE,
     message = "maximum number of steps reached"
   ), parent = emptyenv())
@@ -105,6 +106,7 @@ scaled_theta <- function(search) {
 }
 
 search_result <- function(search, iterations) {
+  if (isTRUE(search$unraised$state$value < search$point$state$value)) search$point <- search$unraised
   signed <- with_signs(search$model, search$point$theta)
   if (!identical(search$latest, search$point$s) || any(signed != search$point$theta)) {
     search$point <- visit(search, to_search(search$some, signed[search$free]))

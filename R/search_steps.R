@@ -38,7 +38,9 @@ leave_floor <- function(search) {
 }
 
 # If the gradient vanishes although the likelihood has no optimum at the point, raises parameters. A search does so at
-# most once. Variances that the search before raised, and that are nearly zero again, are not raised a second time.
+# most once; search_result() returns to the point before if the search ends at a lower likelihood. Variances that the
+# search before raised, and that are nearly zero again, are not raised a second time. A search that begins at an earlier
+# optimum (`starts` of 0) raises parameters only if the likelihood increases.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
   higher <- off_the_floor(search, search$lifted)
@@ -46,6 +48,9 @@ raise_parameters <- function(search) {
   higher <- higher %||% grown_sills(search)
   if (!length(higher)) return(FALSE)
   search$raised <- TRUE
+  valued <- search$point$state$has_value
+  if (valued && identical(as.numeric(search$control$starts), 0)) return(move_if_better(search, higher))
+  if (valued) search$unraised <- search$point
   move_to(search, visit(search, higher) %||% search$point)
 }
 

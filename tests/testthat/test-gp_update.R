@@ -91,3 +91,12 @@ test_that("data that are not those of the fit are errors", {
   z <- first$y
   expect_error(update(gp(z ~ 1, coords = ~ x), newdata = data.frame(x = 1, z = 2)), class = "kernops_input_error")
 })
+
+test_that("a search from parameters with little noise does not end at a lower likelihood", {
+  x <- withr::with_seed(1, matrix(runif(151 * 8), 151))
+  d <- data.frame(x = x, y = rowSums(sin(3 * x) * rep(1:8 / 8, each = 151)) + x[, 1] * x[, 2])
+  given <- matern(5/2, 18500, c(43.8, 33.2, 31.9, 27.7, 25.3, 23.9, 21, 20), ard = TRUE) + nugget(3.1e-4)
+  coords <- reformulate(paste0("x.", 1:8))
+  before <- gp(y ~ 1, d, coords, given, estimate = "none")
+  for (starts in 0:1) expect_gte(gp(y ~ 1, d, coords, given, starts = starts)$loglik, before$loglik)
+})
