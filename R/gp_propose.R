@@ -118,6 +118,7 @@ gp_propose <- function(fit, lower = NULL, upper = NULL,
     proposals[[k]] <- data.frame(x, mean = moments$mean, se = moments$sd,
                                  criterion = target$report(target$value(x)), check.names = FALSE)
     if (k < batch) fit <- with_believed(fit, x, moments$mean)
+    settings$best <- min(settings$best, sign * moments$mean)
   }
   do.call(rbind, proposals)
 }

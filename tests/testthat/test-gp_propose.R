@@ -99,6 +99,16 @@ test_that("within a batch, predictions at earlier proposals are treated as obser
   se <- predict(believed, batch[3, ], se.fit = TRUE, interval = "confidence")$se.fit
   expect_equal(se, batch$se[[3]], tolerance = 1e-3)
   expect_gt(min(dist(batch[c("a", "b")])), 0.05)
+  # an improvement is an improvement of the predicted values of earlier proposals, too
+  x <- c(0, 0.1, 0.2, 0.8, 0.9, 1)
+  for (sign in c(1, -1)) {
+    valley <- data.frame(x, y = sign * (x - 0.45)^2)
+    fit <- gp(y ~ 1, valley, ~ x, matern(5/2, 1, 0.6), estimate = "none")
+    batch <- gp_propose(fit, batch = 2, minimise = sign == 1)
+    believed <- update(fit, newdata = transform(batch[1, ], y = mean), refit = FALSE)
+    expect_equal(batch[2, ], gp_propose(believed, minimise = sign == 1, seed = 2), tolerance = 1e-3, ignore_attr = TRUE)
+    expect_gt(abs(diff(batch$x)), 0.02)
+  }
   # candidates are the points of a matrix, and locations have several observations
   sites <- as.matrix(hills[rep(1:18, 2), c("a", "b")])
   twice <- c(hills$y, hills$y + 0.1)
