@@ -8,9 +8,9 @@ run_lloyd <- function(problem, centres) {
   before <- NULL
   repeat {
     label <- fill_empty(problem, nearest_centre(problem, centres), centres)
+    if (!batches) iterations <- iterations + 1
     converged <- identical(label, before)
     if (converged || iterations >= problem$iter.max) break
-    iterations <- iterations + 1
     before <- label
     centres <- cluster_means(problem, label, count)
   }
