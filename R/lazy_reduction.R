@@ -3,7 +3,7 @@
 #' `lazy_reduce()` applies any reduction of [keops_kernel()] to a symbolic matrix, over the axis `index`: `"j"` gives
 #' one row for each i, `"i"` one row for each j. The other functions are short names of common reductions. R's `sum()`,
 #' `prod()`, `min()`, `max()`, `any()`, `all()` and `mean()` are the corresponding reductions, with the index as their
-#' second argument: `sum(K, "j")`.
+#' second argument: `sum(K, "j")`. Likewise, `median(K, "j")` and `quantile(K, probs, "j")` are reductions.
 #'
 #' Without an index, these functions of R and `range()` return the same result as for an ordinary matrix: `sum(K)` is a
 #' number, the sum of all entries. For a tensor with a vector for each pair, `sum()`, `mean()`, `min()`, `max()`,
@@ -37,7 +37,7 @@
 #' argKmin(sqdist(x, y), 3, "j")
 #' logsumexp(-sqdist(x, y), "j")
 #' sum(exp(-sqdist(x, y)), "i")
-#' @aliases mean.LazyTensor
+#' @aliases mean.LazyTensor median.LazyTensor quantile.LazyTensor
 #' @name lazy_reduction
 NULL
 
@@ -260,6 +260,21 @@ mean.LazyTensor <- function(x, index, ...) {
   if (entries(x) > 1) return(sum(x) / entries(x))
   check_scalars(x, "mean")
   total(x, "sum") / (if (is.null(x@ranges)) length(x) else pair_count(x@ranges) * prod(x@points$batches))
+}
+
+# The second argument of median() is called `na.rm`; in median(K, "j"), this argument is the index.
+#' @export
+#' @importFrom stats median
+median.LazyTensor <- function(x, na.rm, ...) {
+  if (missing(na.rm)) return(lazy_reduce(x, "Median", ...))
+  if (is.logical(na.rm)) stop_na_rm()
+  lazy_reduce(x, "Median", na.rm, ...)
+}
+
+#' @export
+#' @importFrom stats quantile
+quantile.LazyTensor <- function(x, probs = seq(0, 1, 0.25), index, ...) {
+  lazy_reduce(x, "Quantile", index, probs = probs, ...)
 }
 
 #' @rdname lazy_reduction

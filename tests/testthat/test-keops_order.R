@@ -30,6 +30,14 @@ test_that("rows are computed in blocks, and symbolic matrices have medians and q
   expect_equal(lazy_reduce(D, "Median", "j"), cbind(apply(all, 1, median)), tolerance = 1e-12, ignore_attr = TRUE)
   expect_equal(lazy_reduce(D, "Quantile", "i", probs = 0.3), cbind(apply(all, 2, quantile, 0.3)), tolerance = 1e-12,
                ignore_attr = TRUE)
+  expect_equal(median(D, "i"), cbind(apply(all, 2, median)), tolerance = 1e-12, ignore_attr = TRUE)
+  expect_equal(median(D, axis = 1), median(D, "j"))
+  expect_equal(quantile(D, c(0.1, 0.9), "j"), t(apply(all, 1, quantile, c(0.1, 0.9))), tolerance = 1e-12,
+               ignore_attr = TRUE)
+  expect_equal(quantile(D, index = "j"), t(apply(all, 1, quantile)), tolerance = 1e-12, ignore_attr = TRUE)
+  for (mistake in alist(median(D), median(D, na.rm = TRUE), quantile(D, "j"), quantile(D, 0.5))) {
+    expect_error(eval(mistake), class = "kernops_input_error")
+  }
 })
 
 test_that("medians and quantiles on a GPU agree with the CPU", {
