@@ -15,7 +15,7 @@ sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
   for (precision in tol / c(3, 30, 1000, 1e5)) {
     way <- if (precision < 1e-13 || !any(space$wide)) NULL else fastest_series(kernel, space, x, y, precision)
     if (is.null(way)) {
-      if (as.numeric(nrow(x)) * nrow(y) > most_exact_pairs && any(space$wide)) break
+      if (kernel$seconds$pairs * nrow(x) * nrow(y) > most_exact_seconds && any(space$wide)) break
       return(with_attributes(exact_sums(kernel, x, y, b), 0, rep(0, ncol(x))))
     }
     sums <- series_sums(way, x, y, b, settings_of_sums(kernel))
@@ -73,14 +73,14 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   }
 }
 
-# The maximum number of pairs that are summed directly if a series fails.
-most_exact_pairs <- 1e11
+# The maximum time of a sum over all pairs if no series is faster or precise enough.
+most_exact_seconds <- 200
 # The maximum number of cells of the grid, which is an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
 # The approximate time in seconds for a pair of points in a sum over all pairs, for a pair of near points, and for a cell
 # of the grid, on one core or on a GPU. The choice of the method depends on these times.
 seconds_of_sums <- list(cpu = c(pairs = 2e-9, near = 3e-8, cells = 6e-7),
-                        cuda = c(pairs = 2e-12, near = 1.4e-10, cells = 1e-7))
+                        cuda = c(pairs = 2e-12, near = 1e-11, cells = 1e-7))
 
 # The periods of the torus. If the difference of two points is shifted by a period, the kernel at the shifted difference
 # must be negligible, or the shifted difference must be larger than all differences of points. From the span to twice

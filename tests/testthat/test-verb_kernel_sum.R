@@ -84,6 +84,16 @@ test_that("sums of few pairs are exact", {
   expect_identical(attributes(sums), list(error = 0, modes = 0))
 })
 
+test_that("sums over all pairs replace series that would take longer", {
+  withr::local_seed(7)
+  replaced_locally(seconds_of_sums = lapply(seconds_of_sums, \(times) c(pairs = 1, near = 1e6, cells = 1e6)))
+  x <- matrix(runif(20), ncol = 2)
+  sums <- kernel_sum("Exp(-Norm2(x - y))", x, tol = 1e-6)
+  expect_equal(as.vector(sums), rowSums(kernel_matrix(x, x, \(r) exp(-r))), tolerance = 1e-12)
+  replaced_locally(most_exact_seconds = 50)
+  expect_error(kernel_sum("Exp(-Norm2(x - y))", x, tol = 1e-6), class = "kernops_tolerance_error")
+})
+
 test_that("invalid input is refused", {
   x <- matrix(1:6 / 6, 3)
   expect_snapshot(error = TRUE, {
@@ -104,7 +114,7 @@ test_that("invalid input is refused", {
 test_that("a tolerance is not reached if a sum is far smaller than its terms", {
   withr::local_seed(6)
   slow_pairs(1)
-  replaced_locally(most_exact_pairs = 1)
+  replaced_locally(most_exact_seconds = 0)
   x <- runif(50)
   y <- c(x, x + 1e-9) # each point is near a point whose weight has the opposite sign
   expect_snapshot(error = TRUE, kernel_sum(squared_exponential(1, 0.1), x, y, rep(c(1, -1), each = 50), tol = 1e-8),
