@@ -21,6 +21,7 @@
 # Functions of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
 #   use(count)             uses only the `count` nearest neighbours in later evaluations
+#   few()                  the number of neighbours of the first search; 0 for no search with fewer than count() neighbours
 #   outdated(theta)        whether the nearest points at theta differ from the current neighbours
 #   regroup(theta)         makes the nearest points at theta the neighbours
 #   double()               doubles the number of neighbours
@@ -32,7 +33,7 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
                            suited_settings = function(theta) NULL, kept_factor = function() NULL,
-                           count = function() 0L, use = function(count) invisible(),
+                           count = function() 0L, use = function(count) invisible(), few = function() 10L,
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {

@@ -52,7 +52,10 @@ vecchia_laplace <- function(data, model, how) {
          local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours,
          wide = parts$wide$count, iterative = has_iterative_levels(sets))
   }
-  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
+  # if the sets are as wide as possible, a likelihood with fewer neighbours takes about as long
+  few <- if (starts_wide(parts, nrow(places$u))) 0L else 10L
+  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, few = function() few,
+                             subset_sizes = function() tenth(data, 2e4))
 }
 
 # Returns a function evaluate(theta), whose result is compute(theta, sets_at(theta)). The latest result is kept, because a

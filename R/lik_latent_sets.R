@@ -23,7 +23,9 @@ latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = thet
   sets$observed <- observed_effects(parts, sets$of, nrow(places$u), whole)
   sets$without_field <- isTRUE(parts$without_field)
   sets[c("wide", "kept")] <- parts[c("wide", "kept")]
-  with_latent_neighbours(sets, sets$search(m))
+  sets <- with_latent_neighbours(sets, sets$search(m))
+  if (starts_wide(parts, nrow(places$u))) sets$wide$count <- max(sets$wide$count, most_wide_count(sets))
+  sets
 }
 
 with_latent_neighbours <- function(sets, neighbours) {

@@ -21,7 +21,7 @@ neighbour_tracker <- function(group, recount, moved, m, max_count) {
     recounted = function(m) recount(sets, m),
     use = function(count) limit <<- count,
     outdated = function(theta) moved(sets, theta),
-    regroup = function(theta) if (moved(sets, theta)) sets <<- group(theta, m),
+    regroup = function(theta) if (is.null(sets) || moved(sets, theta)) sets <<- group(theta, m),
     double = function() {
       m <<- twice()
       sets <<- recount(sets, m)

@@ -8,9 +8,13 @@
 # takes as long as all other steps; they still compare the likelihood with raised variances when they begin.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
+  few <- likelihood$few()
+  if (few == 0 && nrow(candidates) == 1) {
+    return(with_settled_neighbours(list(theta = candidates[1, ], iterations = 0L, evaluations = 0L), target))
+  }
   rough <- target
   rough$how$control$gain <- max(0.1, target$how$control$gain)
-  likelihood$use(10L)
+  likelihood$use(if (few > 0) few else Inf)
   best <- best_from(candidates, rough)
   likelihood$use(Inf)
   if (is_singular(best)) best else with_settled_neighbours(best, target)

@@ -78,6 +78,29 @@ test_that("conditioning sets widen until the log-likelihood is precise, and the 
   expect_false(kernops:::widen(sets))
 })
 
+test_that("for very many places, sets are as wide as possible from the start, and one search uses all neighbours", {
+  case <- cells_case(n = 1500, side = 4)
+  fit <- case$fit
+  estimated <- function() {
+    d <- data.frame(a = fit$data$u[, 1], b = fit$data$u[, 2], g = fit$data$u[, 3], y = fit$response$y)
+    suppressMessages(gp(y ~ 1, d, ~ a + b, matern(3/2, range = 0.2) + random_effect(~ 1 | g), method = "vecchia",
+                        family = poisson(), neighbours = 10))
+  }
+  usual <- estimated()
+  most <- kernops:::most_wide
+  withr::defer(utils::assignInNamespace("most_wide", most, "kernops"))
+  utils::assignInNamespace("most_wide", 45 * 1000, "kernops")
+  likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+  expect_identical(likelihood$few(), 0L)
+  state <- likelihood$evaluate(fit$outer_theta)
+  expect_equal(likelihood$kept_neighbours(fit$outer_theta)$wide, 30)
+  expect_identical(likelihood$evaluate(fit$outer_theta), state) # the latest state is kept
+  expect_false(identical(likelihood$evaluate(1.01 * fit$outer_theta)$value, state$value))
+  at_once <- estimated()
+  expect_equal(as.numeric(logLik(at_once)), as.numeric(logLik(usual)), tolerance = 0.05 / abs(as.numeric(logLik(usual))))
+  expect_equal(at_once$outer_theta, usual$outer_theta, tolerance = 0.02)
+})
+
 test_that("with wide sets, the incomplete factor exists for levels with hundreds of neighbouring observations", {
   case <- cells_case(n = 1500, side = 2, m = 8, weight = 20)
   expect_identical(case$system$logdet(case$W), NaN) # NaN: no factor exists without wide sets
