@@ -109,6 +109,7 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
   trend <- crossprod(data$basis, inverse_times(data$basis))
+  trend <- (trend + t(trend)) / 2 # iterative solutions are inexact
   family <- lapply(seq_along(state$phi), parameter_information, state, data)
   blocks <- c(list(covariance), family, list(2 * trend))
   sizes <- vapply(blocks, nrow, 0L)
