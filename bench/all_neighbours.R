@@ -3,8 +3,8 @@
 # Vecchia's approximation equals the exact method if all other points are neighbours. The script checks this equality:
 # for each covariance and each kind of result (log-likelihood, gradient, information, predictions, standard errors), it
 # prints the largest difference between the two methods, relative to the largest number of this kind. 2000 points take
-# an hour of one core, because each conditioning set has a separate Cholesky factor; covariances are factored in
-# parallel.
+# an hour of one core, because each conditioning set has a separate Cholesky factor. Each covariance is checked in a
+# separate process, in parallel.
 
 library(kernops)
 suppressMessages(library(testthat))
@@ -19,7 +19,7 @@ new <- data[1:15, ] + 0.013
 control <- gp_control(neighbours = n - 1)
 difference <- \(a, b) max(abs(unlist(a) - unlist(b))) / max(abs(unlist(b)))
 
-# tr(V^-1 dV_a V^-1 dV_b), by functions of base R
+# tr(V^-1 dV_a V^-1 dV_b) for all parameters a and b, by functions of base R
 information <- function(fit) {
   at <- list(theta = fit$theta, x = fit$data$u, y = fit$data$u)
   own <- names(fit$theta) == "nugget.variance"

@@ -3,10 +3,11 @@
 #   Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians]
 # If some of the last four arguments are given, only the rows of the table with these names are measured.
 #
-# `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
-# gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and
-# softmax-weighted sums. `nearest`: nearest neighbours. `hessians`: Hessians of the Gaussians times a vector. Times are
-# milliseconds between two CUDA events around repeated calls, with data on the device.
+# `distances`: sums of Gaussians exp(-g |x - y|^2) b with g = 5 / D, for 2e4 x 2e4 pairs of points in the unit cube in
+# float64, and 4e4 x 4e4 pairs in float32. The rows have the sums, their gradients in x, and sums for 64 columns of b.
+# `products`: sums of functions of the inner product x | y, the gradient of one of these sums, and softmax-weighted
+# sums. `nearest`: nearest neighbours. `hessians`: Hessians of the Gaussians times a vector. Times are milliseconds
+# between two CUDA events around repeated calls, with data on the device.
 library(kernops)
 
 precision <- if ("float32" %in% commandArgs(TRUE)) "float32" else "float64"

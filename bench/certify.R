@@ -1,6 +1,6 @@
 # R_LIBS=.lib Rscript bench/certify.R [cases] [observations] [cores]
 #
-# Compares certify() with method = "exact". Each random case has a design (random, clusters or tracks of the unit
+# Compares certify() with method = "exact". Each random case has a design (random, clusters or tracks in the unit
 # square), a smoothness, a range, a nugget, a number of neighbours and a trend. For each smoothness, the script prints
 # the number of cases in which the exact log-likelihood, predictions and standard errors at 20 sites are within their
 # bounds, the median difference of the log-likelihoods and the median length of the interval of the log-likelihood.

@@ -56,7 +56,8 @@ dense <- function(d, new) {
   as.vector(matern32(h, 0.1) %*% a)
 }
 
-# On the globe: a covariance of the distance through the Earth, or of the distance along its surface.
+# Predictions on the globe. `covariance` is a function of the distance through the Earth, or of the distance along its
+# surface.
 co2_ours <- function(covariance) function(d, new) {
   predict(gp(y ~ 1, d, ~ lon + lat, covariance, estimate = "none", control = gp_control(probes = 0)), new)
 }

@@ -1,9 +1,9 @@
 # Gaussian processes on a GPU:  Rscript bench/gp_gpu.R [n ...]        default: 1e4 5e4 2e5 1e6
 #                               Rscript bench/gp_gpu.R search 1e6     the search for the covariance alone
 #
-# Points in three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 unless
-# stated. Times are wall times measured in R, with data on the host: medians of three runs (one run from n = 1e6 on),
-# after a run that compiles.
+# The points are random in the unit cube. The covariance is Matern 3/2 with variance 0.69 and range 0.69, the noise has
+# variance 0.1, and the precision is float32 unless the output names another one. Times are wall times measured in R,
+# with data on the host: medians of three runs (one run from n = 1e6 on), after a run that compiles.
 
 library(kernops)
 arguments <- commandArgs(TRUE)
@@ -25,8 +25,8 @@ seconds <- function(code, times = 1) {
 }
 say <- function(what, n, time, note = "") cat(sprintf("%-52s n = %7d  %8.3f s  %s\n", what, n, time, note))
 
-# Seconds of a likelihood with its gradient. Each call has other parameters, and solves to the residuals that a search
-# requires.
+# Seconds of a likelihood with its gradient. Each call has other parameters, so that nothing is reused, and solves
+# linear systems up to the residuals that a search allows.
 step_time <- function(fit, probes, times) {
   fit$how$control[c("probes", "cg_tol")] <- list(probes, gp_control()$cg_tol)
   likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)

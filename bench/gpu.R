@@ -8,7 +8,8 @@
 # calls that do not wait, the same measure as for KeOps; `ratio` and pairs per second are computed from `device ms`. The
 # KeOps column was measured with PyKeOps 2.3 (Genred, torch tensors on the device, default options) on one NVIDIA H200,
 # driver 580.159, CUDA 13.0, and is valid for this card only. KeOps computes cosines with fast-math, whose error grows
-# to 1e-4 at arguments of 1000. The code for torch uses blocks of 8192 rows by addmm, then topk or argmin.
+# to 1e-4 at arguments of 1000. `torch ms` is the time of code for torch that computes squared distances for blocks of
+# 8192 rows by addmm, and then calls topk or argmin.
 library(kernops)
 options(width = 160)
 

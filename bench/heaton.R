@@ -36,7 +36,8 @@ fit_by <- function(formula, method, backend, ...) {
   suppressWarnings(gp(formula, observed, ~ Lon + Lat, ..., method = method, backend = backend))
 }
 
-# Predictions with the covariance found by Vecchia's approximation, which is estimated once for each trend and backend.
+# Predictions with the covariance that Vecchia's approximation has estimated; each estimate is computed once for each
+# trend and backend.
 predictions <- list()
 covariance_of <- function(formula, backend) {
   key <- paste(deparse1(formula), backend)
@@ -82,7 +83,7 @@ local_kriging <- function(formula, theta) {
   row("gstat", formula, p, NA, seconds, 1)
 }
 
-# Reports which methods are omitted, because a card has too little memory or a package is not installed.
+# Runs a method, or reports that it is omitted because the GPU has too little memory or a package is not installed.
 run_or_say <- function(name, formula) {
   tryCatch(run(name, formula), kernops_memory_error = \(e) cat(name, "left out:", conditionMessage(e), "\n"),
            packageNotFoundError = \(e) cat(name, "left out:", conditionMessage(e), "\n"))

@@ -1,10 +1,11 @@
 # R_LIBS=.lib Rscript bench/many_inputs.R [n] [exact] [function ...]
 #
 # Emulation of functions of many inputs: n random inputs in the unit cube (default 20000), noise whose standard
-# deviation is 1 % of that of the function, and 1000 new inputs. Fits have estimated parameters, a linear trend and
-# Matern 5/2 with a range for each input. Vecchia's approximation and VIF with their defaults are compared with an exact
-# fit of `exact` observations (default: 5000, or n if n is smaller). The functions (Surjanovic and Bingham, Virtual
-# Library of Simulation Experiments) are borehole with 8 inputs, piston with 7, Hartmann with 6 and Friedman with 5.
+# deviation is 1 % of the standard deviation of the function, and 1000 new inputs. Fits have estimated parameters, a
+# linear trend and Matern 5/2 with a range for each input. Vecchia's approximation and VIF with their defaults are
+# compared with an exact fit of `exact` observations (default: 5000, or n if n is smaller). The functions (Surjanovic
+# and Bingham, Virtual Library of Simulation Experiments) are borehole with 8 inputs, piston with 7, Hartmann with 6 and
+# Friedman with 5.
 #
 # A row has the log-likelihood, and, if there are at most `exact` observations, the exact log-likelihood at the same
 # parameters; RMSE and CRPS in % of the standard deviation of the function; the coverage of 95 % intervals of the

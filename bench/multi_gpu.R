@@ -1,9 +1,10 @@
 # Scaling of a reduction over the GPUs of one machine:  Rscript bench/multi_gpu.R [M]
 #
-# A Gaussian sum of M x M pairs (1e6 x 1e6) in three dimensions, and reductions of long vectors, for 4e4 x 4e4 pairs
-# (2e4 x 2e4 in float64), on 1, 2, ... all GPUs, with data and result on the first card. Each time is the median wall
-# time of five calls measured in R. Before the timed calls, untimed calls run for two seconds, so that kernels are
-# compiled and idle cards reach their full clock rate. `per card` is the speed-up divided by the number of cards.
+# The reductions are a Gaussian sum over M x M pairs of points in three dimensions (default: 1e6 x 1e6), and reductions
+# of long vectors over 4e4 x 4e4 pairs (2e4 x 2e4 in float64). They run on 1, 2, ... all GPUs, with data and result on
+# the first card. Each time is the median wall time of five calls measured in R. Before the timed calls, untimed calls
+# run for two seconds, so that kernels are compiled and idle cards reach their full clock rate. `per card` is the
+# speed-up divided by the number of cards.
 library(kernops)
 
 given <- commandArgs(TRUE)

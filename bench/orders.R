@@ -25,7 +25,8 @@ lengths_of <- function(mean) {
   lengths[length(lengths)] <- n - before[length(lengths)]
   lengths
 }
-# Times calls whose results stay on the GPU. A row of the last result is read at the end, which waits for all calls.
+# Times calls whose results stay on the GPU. The time ends when a row of the last result has been read, because this
+# waits for all calls.
 gpu_ms <- function(call, calls = 3, runs = 3) {
   wait <- \(result) as.matrix((if (is.list(result)) result[[1]] else result)[1, ])
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); wait(result)})[["elapsed"]]

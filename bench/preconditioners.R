@@ -1,12 +1,13 @@
 # R_LIBS=.lib Rscript bench/preconditioners.R [points] [backend]
 #
-# Iterations of conjugate gradients, to a relative residual of 1e-6, and seconds, which include the construction of the
-# preconditioner. Compares pivoted Cholesky and randomly pivoted Cholesky (`random`), with the rank that gp() uses, and
-# Vecchia's sparse inverse Cholesky factor with 40 neighbours, for points of the unit square. Then compares the low-rank
-# preconditioners for points in 8 dimensions, 95 % of them in a cluster. There is one right-hand side. The column `left
-# / noise` is the mean variance that pivoted Cholesky of rank 150 leaves at 1500 points, divided by the variance of the
-# noise. gp(method = "iterative") chooses Vecchia's factor if this ratio is above a limit: 2 on a GPU with fewer than
-# 3e5 points, otherwise 0.3.
+# The table has the number of iterations of conjugate gradients to a relative residual of 1e-6, and the seconds, which
+# include the construction of the preconditioner. Compares pivoted Cholesky and randomly pivoted Cholesky (`random`),
+# with the rank that gp() uses, and Vecchia's sparse inverse Cholesky factor with 40 neighbours, for points of the unit
+# square. Then compares the low-rank preconditioners for points in 8 dimensions, 95 % of them in a cluster. There is one
+# right-hand side. For `left / noise`, the low-rank part of pivoted Cholesky of rank 150 is subtracted from the
+# covariance of 1500 points; the column is the mean of the remaining variances, divided by the variance of the noise.
+# gp(method = "iterative") chooses Vecchia's factor if this ratio is above a limit: 2 on a GPU with fewer than 3e5
+# points, otherwise 0.3.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 5000)[[1]])

@@ -18,7 +18,7 @@ families <- list(
   binary = list(binomial(), \(eta) rbinom(length(eta), 1, plogis(eta))),
   trials = list(binomial(), \(eta) rbinom(length(eta), 5, plogis(eta)) / 5, 5),
   negative_binomial = list(negative_binomial(3), \(eta) rnbinom(length(eta), size = 3, mu = exp(eta))),
-  Gamma = list(Gamma("log"), \(eta) rgamma(length(eta), 3, 3 / exp(eta))), # the shape is estimated, not drawn
+  Gamma = list(Gamma("log"), \(eta) rgamma(length(eta), 3, 3 / exp(eta))), # the shape is estimated by the fit
   student = list(student(4, 0.3), \(eta) eta + 0.3 * rt(length(eta), 4))
 )
 

@@ -4,8 +4,8 @@
 # values, the script prints root mean squared errors at 2,000 points relative to the standard deviation of the function:
 # means and ratios over random Latin hypercubes. An adjoint program computes a gradient in about the time of a value, so
 # that n values with gradients take as long as 2 n values. If gradients are computed by differences, n values with
-# gradients take as long as (1 + D) n values. Then the script measures the time of an update of a fit of 1,000
-# evaluations in 12 coordinates, and of a proposal.
+# gradients take as long as (1 + D) n values. Then the script measures the times of update() and of gp_propose() for a
+# fit to 1,000 evaluations in 12 coordinates.
 
 library(kernops)
 designs <- as.integer(c(commandArgs(TRUE), 10)[[1]])

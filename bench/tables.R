@@ -55,10 +55,10 @@ make_table <- function(n, path, chunk = 1e6) {
   }
 }
 
-# Rows with the same distribution, generated when they are read, by any process, from a field on a coarser grid in a
-# file. Each process keeps two objects in an environment of kernops: the field, and the seconds that the process has
-# spent on generating rows. These objects are not in the global environment, because package future empties the global
-# environment.
+# A table with rows like those of make_table(). Each process generates the rows when it reads them, from a file with a
+# field on a coarser grid. Each process keeps two objects in an environment of kernops: the field, and the seconds that
+# the process has spent on generating rows. These objects are not in the global environment, because package future
+# empties the global environment.
 generated_table <- function(n, chunk = 5e5) {
   set.seed(1)
   saveRDS(field_on_grid(if (n < 1e6) 1024 else 2048, 0.02), path <- tempfile(fileext = ".rds"), compress = FALSE)
@@ -74,7 +74,7 @@ generated_table <- function(n, chunk = 5e5) {
     kept$bench_seconds <- sum(kept$bench_seconds, proc.time()[["elapsed"]] - began)
     rows
   }
-  # the functions that `read` calls are sent to other processes in its environment
+  # the environment of `read` has the functions that `read` calls, so that other processes receive these functions, too
   needed <- list(n = n, chunk = chunk, path = path, rows_of = rows_of, interpolated = interpolated)
   environment(read) <- home <- list2env(needed, parent = globalenv())
   for (name in names(needed)) if (is.function(home[[name]])) environment(home[[name]]) <- home

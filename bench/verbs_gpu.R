@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/verbs_gpu.R [columns] [kmeans] [sinkhorn] [kernel_sum]
 #
 # Tasks of bench/verbs.R on a GPU: milliseconds of a step. The time of a step is computed from the difference between a
-# call with many steps and a call with few, so that uploads and the compilation of kernels do not count. A whole call of
-# kernel_sum() is measured, with data on the host.
+# call with many steps and a call with few steps, so that uploads and the compilation of kernels do not count. A whole
+# call of kernel_sum() is measured, with data on the host.
 
 library(kernops)
 options(kernops.backend = "cuda")

@@ -6,6 +6,6 @@
 // The constructor throws InputError for invalid arrays.
 struct Ranges {
   Ranges(const Rcpp::List& arrays, kernops::Count m, kernops::Count n);
-  bool symmetric() const;  // true if both (i, j) and (j, i) are present for each pair
+  bool symmetric() const;  // true if each pair (i, j) also occurs as (j, i)
   kernops::Blocks by_i, by_j;
 };

@@ -1,5 +1,5 @@
-// The destination of a result: an R vector, or a gpu_matrix that stays on its device. This file also has arguments of a
-// computation that are read from the memory of the backend.
+// The destination of a result: an R vector, or a gpu_matrix that stays on its device. This file also has Operand: an
+// argument of a computation, in the memory of the backend.
 #pragma once
 #include "gpu_matrix.h"
 

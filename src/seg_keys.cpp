@@ -73,8 +73,8 @@ Range range_of(const int* x, Count n) {
   return range;
 }
 
-// For each number of the range, the position of its first occurrence in x. The pass ends as soon as all numbers have
-// occurred.
+// For each integer of the range, returns the position of its first occurrence in x. The pass ends as soon as all
+// numbers have occurred.
 std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
   const Count width = Count(range.width());
   std::vector<std::uint32_t> firsts(size_t(width), nowhere);
@@ -176,7 +176,8 @@ void number_integers(Numbered& result, SEXP g, bool sort) {
   if (sort) order_numbers(result, [=](size_t k) { return double(x[k]); });
 }
 
-// Numbers the distinct doubles. 0 and -0 are the same key. NaN is a key, and NA is not.
+// Numbers the distinct doubles. 0 and -0 are the same key. NaN is a key; NA is not a key, so that values with NA have
+// no group.
 void number_doubles(Numbered& result, SEXP g, bool sort) {
   const double* x = REAL(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
@@ -206,7 +207,8 @@ void number_integers64(Numbered& result, SEXP g, bool sort) {
   set_order(result, [&](size_t row) { return order[row]; });
 }
 
-// Numbers the distinct strings. Strings that are not ASCII may be equal in two encodings, and then have two addresses.
+// Numbers the distinct strings. R stores equal strings at the same address, except that a string which is not ASCII may
+// occur in two encodings, at two addresses.
 void number_strings(Numbered& result, SEXP g, bool sort) {
   const SEXP* x = STRING_PTR_RO(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {

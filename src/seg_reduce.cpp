@@ -38,11 +38,12 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     request.weights.column = 0;  // all columns of x have the same weights
     const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
-    // if there is one column with one output, one pass may both count the segments and reduce the values
+    // if there is one column with one output, one pass on the GPU both finds the segments and reduces the values
     const SEXP into = settings["into"];
     const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
                           request.outputs() == 1 && request.x.on_device;
-    // the CPU can reduce groups without counting their values; results by value need the number of grouped values
+    // the CPU can reduce groups without counting their values, unless there is a result for each value: the size of
+    // such a result depends on the number of values that have a group
     const bool by_groups = request.segments.groups && &chosen == &cpu_backend() && !request.by_value();
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();

@@ -124,8 +124,8 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
 }
 
-// The binary code of a CUDA text from the catalogue, the cache or the compiler; with `only_shipped`, only from the
-// catalogue of kernels that are installed with the package.
+// Returns the binary code of a CUDA text. The code comes from the catalogue, the cache or the compiler. With
+// `only_shipped`, the code comes only from the catalogue of kernels that are installed with the package.
 // [[Rcpp::export(rng = false)]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {

@@ -80,9 +80,9 @@ std::string backend_for_sums(double work, Rcpp::List settings) {
   return guard_new([&] { return choose_backend(read_settings(settings).backend, {MemorySpace::host}, work).name(); });
 }
 
-// The sums over the points y by a Fourier series on the backend of the settings, at the points x. If y is NULL, the
-// points are those of x. `grid` has the elements origin, scale, size and window of place_points(); `factor` has the
-// modes of SeriesRequest. The result is NULL if the backend does not compute series.
+// For each point of x, computes the sum over the points of y by a Fourier series, on the backend of the settings. If y
+// is NULL, the sum is over the points of x. `grid` has the elements origin, scale, size and window of place_points();
+// `factor` has the modes of SeriesRequest. The result is NULL if the backend does not compute series.
 // [[Rcpp::export(rng = false)]]
 SEXP sums_of_series(Rcpp::NumericMatrix x, Rcpp::Nullable<Rcpp::NumericMatrix> y, Rcpp::NumericMatrix b,
                     Rcpp::List grid, Rcpp::ComplexVector factor, Rcpp::List settings) {

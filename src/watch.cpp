@@ -21,7 +21,7 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
 
 kernops::Granted granted_by_r() {
   const Rcpp::Function info = Rcpp::Environment::base_env()["Cstack_info"];
-  const Rcpp::IntegerVector stack = info();  // size of the stack, used part, ...; NA if R cannot determine them
+  const Rcpp::IntegerVector stack = info();  // size of the stack, its used part, and other numbers; NA if unknown to R
   const bool known = stack[0] != NA_INTEGER && stack[1] != NA_INTEGER;
   const size_t left = known ? size_t(std::max(stack[0] - stack[1], 0)) : size_t(1) << 20;
   return kernops::Granted(left / 4 * 3, [watched = watch(R_NilValue)] { return watched(0); });

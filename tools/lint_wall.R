@@ -21,7 +21,8 @@ definitions <- function(files = setdiff(list.files("R", "[.]R$", full.names = TR
 
 uses <- function(defined, k, among) intersect(defined$uses[[k]], among$name)
 
-# Reads the lines of a comment that have the form `name  promise`. The functions of the engine come first.
+# Reads the lines of R/engine.R that have the form `name  promise`. The names above the heading "Functions that serve
+# both sides" are functions of the engine.
 promises <- function(file = file.path("R", "engine.R")) {
   lines <- readLines(file)
   rows <- regmatches(lines, regexec("^#   ([a-z_.A-Z0-9]+)  +(.*)$", lines))

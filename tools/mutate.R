@@ -3,7 +3,8 @@
 # before the tables of operations are created; KERNOPS_MUTANT has the name of the mutant.
 suppressPackageStartupMessages({library(testthat); library(kernops)})
 
-# Replaces test_that() of testthat. The default of an argument `env` is evaluated in the calling function.
+# Replaces test_that() of testthat. If the calling function has an argument `env`, its default, parent.frame(), is
+# evaluated here: inside the test, parent.frame() would be another environment.
 test_that <- function(desc, code) {
   if (!grepl(getOption("mutate.tests"), desc)) return()
   caller <- parent.frame()

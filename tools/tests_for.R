@@ -9,7 +9,7 @@ read_map <- function(file = file.path("tests", "map.txt")) {
 
 tests_for <- function(file, map = read_map()) {
   matches <- vapply(map$files, \(patterns) any(vapply(utils::glob2rx(patterns), grepl, NA, file)), NA)
-  # a star does not match a slash
+  # a star of a pattern must not match a slash, so that the depths of the paths are compared
   depth <- \(path) lengths(strsplit(path, "/", fixed = TRUE))
   matches <- matches & vapply(map$files, \(patterns) any(depth(patterns) == depth(file)), NA)
   name <- if (grepl("/test-.*[.]R$", file)) sub("^test-", "", basename(file)) else basename(file)

@@ -1,9 +1,9 @@
 // Computes the max-min ordering by several threads. Space is divided into regions, which are nodes of the k-d tree. One
 // thread at a time processes a region. Let c be the point of a region that is farthest from all chosen points, and d
 // its distance to the nearest chosen point. Only points in regions closer to c than d can still change d. The thread
-// chooses c if none of these regions has a point that must be chosen before c. Distances to the chosen points only
-// decrease. Sorted by these distances, the points are therefore in the order in which a single thread would choose
-// them, whatever the order in which threads process the regions.
+// chooses c if none of these regions has a point that must be chosen before c. The distance from a point to the nearest
+// chosen point never increases. If points are sorted by this distance at the time of their choice, they are therefore
+// in the order in which a single thread would choose them, whatever the order in which threads process the regions.
 #include <atomic>
 #include <mutex>
 
@@ -25,7 +25,7 @@ struct Chosen {
 
 struct Region {
   std::vector<Chosen> chosen;
-  std::vector<Count> near;  // regions within the squared distance `reach`
+  std::vector<Count> near;  // regions within the squared distance `reach` of this region
   double reach = HUGE_VAL;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::atomic<bool> done{false};
@@ -108,7 +108,7 @@ template <int D> class MaxMin {
         break;
       }
       const State state = state_of(region, r, next);
-      // points that other regions chose may have decreased distances in region r, which are updated first
+      // other regions may have chosen points that decrease distances in region r; these distances are updated first
       if (state != State::inside && take_arrived(region, r)) continue;
       if (state == State::waits) break;
       choose(region, r, next, state);
@@ -199,7 +199,7 @@ template <int D> class MaxMin {
     return rows;
   }
 
-  // Selects points that divide all points into several parts for each thread.
+  // Selects the splitters: points that divide the sorted points of all regions into several parts for each thread.
   std::vector<Chosen> splitters_of(int threads) const {
     constexpr size_t samples = 64;  // number of sampled points of a region
     std::vector<Chosen> some, splitters;

@@ -88,8 +88,9 @@ bool NewPoints::in_order(const Settings& settings) const {
   return right;
 }
 
-// Predicts several columns together, because the neighbours of a point are scattered in memory. With few columns,
-// threads share the points; with many columns, threads share the columns.
+// Predicts several columns of values together, so that the neighbours of a point, which are scattered in memory, are
+// read once for these columns. With few columns, threads share the points; with many columns, threads share the
+// columns.
 void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
                         const Settings& settings) const {
   const int width = std::min(columns, sum_lanes);
@@ -130,7 +131,7 @@ void NewPoints::variances(const Settings& settings, double* to) const {
   std::vector<int> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), int(first()) + 1);
   const std::vector<double> ones(numbers.size(), 1.0);
-  // sets with common neighbours are processed together, because they reach the same points
+  // sums whose sets have common neighbours are computed together, because they depend on the same points
   variances_of_all_sums(Rows(*this, settings), part_size(), {numbers.data(), count, 1}, ones.data(),
                         alike_together({neighbours, count, m}, settings), settings, to, nullptr);
 }

@@ -10,7 +10,7 @@ namespace kernops::neighbours {
 struct NewPoints {
   Count base, count;
   int m;
-  const double *weights, *sd;  // m weights of each new point; the standard deviation of its error
+  const double *weights, *sd;  // weights: m for each new point; sd: standard deviations of the errors
   const int* neighbours;       // m neighbours of each new point, from 1: base points, then new points; 0 for none
   const Posterior* posterior;  // posterior of the base points' values; null if they are known
   Count total;                 // number of all new points; this object may contain only a part of them
@@ -23,7 +23,8 @@ struct NewPoints {
   // Computes the variances of all new points.
   void variances(const Settings& settings, double* to) const;
   // Computes the variances of weighted sums of new points, which are numbered from 1. Unless `parts` is null, it has a
-  // column of part_size() zeros for each sum; the inner product of two columns becomes the covariance of two sums.
+  // column of part_size() zeros for each sum. The function sets these columns such that the inner product of two
+  // columns is the covariance of their sums.
   void sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to, double* parts) const;
   Count part_size() const { return first() + count; }
 

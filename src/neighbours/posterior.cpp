@@ -47,7 +47,7 @@ void Posterior::find_entries_of_effects() {
   for (Count i = 0; effects_.count && i < n_; ++i)
     for (int t = effects_.start[size_t(i)]; t < effects_.start[size_t(i + 1)]; ++t)
       effect_place_[size_t(t)] = int(place_of(i, effects_.column[size_t(t)]));
-  within_place_.assign(effects_.within_row.size(), -1);  // entries of the diagonal have no position
+  within_place_.assign(effects_.within_row.size(), -1);  // the pattern has no positions for entries of the diagonal
   for (int e = 0; e < effects_.count; ++e)
     for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
       within_place_[size_t(t)] = int(place_of(effects_.within_row[size_t(t)], e));
@@ -105,7 +105,8 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
   set_entries(settings);
 }
 
-// Sets the diagonal of Q, and sets the entries of Q + D in the memory of the inverse.
+// Stores the diagonal of Q, and stores the other entries of Q in the memory of the inverse; factor() then adds the
+// entries of D.
 void Posterior::set_entries(const Settings& settings) {
   each_row(n_, unit, settings, [&](Count i, Count) {
     std::fill(inverse_.begin() + start_[size_t(i)], inverse_.begin() + start_[size_t(i + 1)], 0.0);

@@ -3,12 +3,12 @@
 // point to the first, is nearly as sparse as Q, so it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021,
 // section 4; Zilber and Katzfuss 2021).
 //
-// The first points may be coefficients of effects. Each other point is observed together with some effects, so that D
-// also has entries for pairs of a point and an effect, and for pairs of effects. The last `head_` rows that are
-// eliminated are called the head. The head has the effects. If the next points in the order are farther apart than the
-// observations of an effect, the head has these points, too. The Schur complement of the head has a sparse Cholesky
-// factor without dropped entries. Effects that are observed with every point are the border of the matrix, after all
-// points: see neighbours/border.h.
+// The first points may represent the coefficients of effects instead of locations. Each other point is observed
+// together with some effects, so that D also has entries for pairs of a point and an effect, and for pairs of effects.
+// The last `head_` rows that are eliminated are called the head. The head has the effects. If the next points in the
+// order are farther apart than the observations of an effect, the head has these points, too. The Schur complement of
+// the head has a sparse Cholesky factor without dropped entries. Effects that are observed with every point are the
+// border of the matrix, after all points: see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -81,8 +81,8 @@ class Posterior {
 
   using Numbers = std::vector<double>;
   // Creates the posterior of points, given the neighbours of each point. The pattern of the factor also contains all
-  // pairs of the points of each `wide` set, so that fewer entries are dropped. `dense` has the ascending numbers,
-  // counted among all effects from 0, of the effects of the border. Results do not depend on the number of threads.
+  // pairs of the points of each `wide` set, so that fewer entries are dropped. `dense` has the ascending indices, from
+  // 0, of the effects that form the border. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const std::vector<int>& dense,
             const Settings& settings);
 
@@ -123,20 +123,22 @@ class Posterior {
   // Q + D if the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // Returns the variance of point i plus effects times values; `column` has the user's numbers of the effects, from 1.
+  // Returns the variance of the value of point i plus the sum of value[k] times effect column[k] for k < each. Points
+  // are counted from 0, effects from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
   Rows rows() const { return {*this}; }  // rows of the factor that was computed last
   // Computes the variances of weighted sums of points, one sum per set, by the factor. Contributions to a variance
-  // below `nothing` are ignored. Unless `parts` is null, it has a column of zeros for each sum, with a number for each
-  // point; the inner product of two columns becomes the covariance of two sums.
+  // below `nothing` are ignored. Unless `parts` is null, it has, for each sum, a column with a zero for each point. The
+  // function sets these columns such that the inner product of two columns is the covariance of their sums.
   void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
-  // Computes the derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2 with respect to the weights and to the
-  // logarithms of sd. q_s is the contrast of a point and its neighbours, and M = f f' - (g f' + f g') / 2 + inverse.
+  // Let q_s be the contrast of point s and its neighbours, and M = f f' - (g f' + f g') / 2 + inverse, where invert()
+  // has computed the inverse. Computes the derivatives of the sum over s of q_s' M q_s / sd_s^2 + log sd_s^2 with
+  // respect to the weights and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
-  // The bytes in use after fill() and factor(): for the pairs of points of each set, the entries of the pattern, the
-  // neighbours, and the border.
+  // The bytes in use after fill() and factor(). The terms of the sum belong to the pairs of each set, the entries of
+  // the pattern, the neighbours, and the border.
   double bytes() const {
     return 4.0 * double(place_.size()) + 36.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
            24.0 * double(n_ * border_.width);
@@ -145,7 +147,7 @@ class Posterior {
  private:
   // The number of pairs in the set of a point and its neighbours; the point itself is the last member of the set.
   Count pairs() const { return before(m_ + 1); }
-  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of earlier slots
+  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of slots before `slot`
   int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
   // Calls each(set, slot) for each set that contains point i, in slot `slot`.
   template <class Each> void each_set(Count i, const Each& each) const {

@@ -11,7 +11,7 @@ namespace {
 
 using Matrix = Border::Matrix;
 
-constexpr Count together = 4096;  // number of columns that a product adds at a time
+constexpr Count together = 4096;  // maximum number of columns of a part, see by_columns()
 
 // Calls work(first, count, part) for successive parts of `columns` columns.
 template <class Work> void by_columns(Count columns, const Settings& settings, const Work& work) {
@@ -102,8 +102,9 @@ void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings&
   x.leftCols(head_) = head.transpose();
 }
 
-// Computes the rows of the border in the inverse. For points, these are the columns -L'^-1 X (C C')^-1. The function
-// also adds the border's contribution to the entries of the inverse that belong to the head.
+// Computes the rows of the border in the inverse of the whole matrix. Their entries for the points are -(C C')^-1 X'
+// L^-1, with the notation of neighbours/border.h. The function also adds the border's contribution to the entries of
+// the inverse that belong to the head.
 void Posterior::invert_border(const Settings& settings) {
   if (!border_.width) return;
   Matrix& k = border_.inverse = -border_.factor;
@@ -178,8 +179,8 @@ void Posterior::multiply_by_border(const Numbers& z, double* x) const {
 
 double Posterior::logdet_border() const { return border_.width ? 2 * border_.root.diagonal().array().log().sum() : 0; }
 
-// The variance of point `point` plus the effects `column` times `value`. The point is counted from 0, the effects from
-// 1.
+// Returns the variance of the value of point `point`, counted from 0, plus the sum of value[k] times effect column[k],
+// counted from 1.
 double Posterior::variance_of_sum(Count point, const int* column, const double* value, Count each) const {
   double sum = inverse_diagonal_[size_t(point)];
   Eigen::VectorXd dense = Eigen::VectorXd::Zero(border_.width), along = dense;

@@ -7,8 +7,6 @@
 
 namespace kernops::neighbours {
 
-// A row while it is computed: the slot of each point in the row, from 1, and the values of the slots. Points that are
-// not in the row have slot 0.
 // Requests memory that will soon be read, because the rows of neighbours are scattered in memory.
 template <class T> void fetch(const T* from, Count count) {
 #ifdef __GNUC__
@@ -20,6 +18,8 @@ template <class T> void fetch(const T* from, Count count) {
 #endif
 }
 
+// A row while it is computed: the slot of each point of the row, and the values of the slots. Points that are not in
+// the row have slot 0.
 struct Posterior::OpenRow {
   OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest + lanes)), share(sum) {}
   void open(const int* column, Count length) {
@@ -30,7 +30,7 @@ struct Posterior::OpenRow {
     for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = 0;
   }
   // sum[slot[column[k]]] += factor * value[k] for k = 0 .. length - 1. Consecutive columns without a slot use different
-  // elements of `sum`, because adding to the same element would have to wait for the sum before.
+  // elements of `sum`, because successive additions to one element would have to wait for each other.
   void add(double factor, const int* column, const double* value, Count length) {
     double* const to = sum.data();
     Count k = 0;
@@ -42,7 +42,7 @@ struct Posterior::OpenRow {
     }
     for (; k < length; ++k) to[slot_of(*column++, 0)] += factor * *value++;
   }
-  // Like add(), and returns the sum of value[k] * share[slot[column[k]]].
+  // Updates `sum` like add(), and returns the sum of value[k] * share[slot[column[k]]].
   double add_both(double factor, const int* column, const double* value, Count length) {
     double *const to = sum.data(), *const from = share.data();
     double first = 0, second = 0, third = 0, fourth = 0;

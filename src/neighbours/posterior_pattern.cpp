@@ -20,8 +20,8 @@ constexpr Count unit = 256;  // number of rows of a unit of work
 constexpr Count few_effects = 400;
 
 // The head has the rows that are eliminated last (see neighbours/posterior.h). If factorising the head takes at most
-// this number of operations per point, it takes about as long as eliminating the points after it. The head is then
-// accepted without comparing it with another head.
+// this number of operations per point, the factorisation takes about as long as eliminating the points after the head.
+// The head is then accepted without comparing it with another head.
 constexpr double few_operations = 2000;
 
 // Up to this number of effects, a factor is computed even if the observations of each effect are scattered. The
@@ -152,8 +152,8 @@ bool Posterior::are_scattered() const {
 
 // Chooses the pattern whose head takes fewer operations: the head with the effects alone, or the head that also has an
 // equal number of points. If the first points are farther apart than the observations of an effect, they are near many
-// effects. Eliminating these points before the effects would create entries for all pairs of effects. If effects are
-// clustered in space, this concerns about as many points as there are effects.
+// effects. Eliminating these points before the effects would create entries for all pairs of effects. If the
+// observations of each effect are close in space, the number of such points is about the number of effects.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();

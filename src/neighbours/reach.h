@@ -20,8 +20,8 @@ struct PointSets {
   int m;
 };
 
-// The number of sums that are substituted together. The workspace of a thread, ReachScratch, contains only zeros before
-// and after each substitution.
+// The number of sums for which one back substitution is computed. The workspace of a thread, ReachScratch, contains
+// only zeros before and after each substitution.
 constexpr int sum_lanes = 8;
 
 struct ReachScratch {
@@ -41,8 +41,8 @@ inline int highest_bit(uint64_t bits) {
 // factor.variance(point) over the points that the weighted sum reaches. For row i, factor.each(i, f) calls f(entry, j)
 // for each earlier point j of the row; f subtracts entry * factor.scale(i, value) from the value of j. If a row
 // contributes less than the share factor.nothing to the variance, its earlier points are not updated. Unless `parts` is
-// null, sum s has a column of `points` zeros in it; the inner product of two columns becomes the covariance of two
-// sums.
+// null, it has a column of `points` zeros for each sum. The function sets these columns such that the inner product of
+// two columns is the covariance of their sums.
 template <class Factor>
 void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                        const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {

@@ -65,14 +65,14 @@ template <int D> class TreeBuilder {
   // A part of the points of a node, with the counts of this part.
   struct Piece {
     Count node, first, last;  // range of the points
-    Count left = 0;           // number of points before the middle; later, the index of their first point
+    Count left = 0;           // number of points before the middle; later, the new index of the first of these points
     std::vector<int> counts;  // number of points in each bin
     std::vector<Key> keys;    // points in the bin that contains the middle
   };
   struct Node {
     Bins bin{0, 0};
     int widest = 0, chosen = -1;  // coordinate with the largest range; bin that contains the middle
-    Count before = 0;             // number of keys before the middle in this bin
+    Count before = 0;             // number of keys before the middle in this bin or, without bins, in the node
     Key middle{0, 0};
   };
 
@@ -159,7 +159,8 @@ template <int D> class TreeBuilder {
   }
 
   // Prepares the division of a node: chooses the coordinate, and the method. The values of large nodes are counted in
-  // bins, and only the bin with the middle is sorted; the values of small nodes are all sorted.
+  // bins, so that the middle is selected among the keys of one bin only; the middle of a small node is selected among
+  // all of its keys.
   Node to_divide(Count number) const {
     const double *const low = tree_.box(number), *const high = low + d_;
     Node node;

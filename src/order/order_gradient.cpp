@@ -1,5 +1,5 @@
-// Gradients of order statistics. A statistic is the mean of one or two values, which receive the statistic's incoming
-// gradient.
+// Gradients of order statistics. A statistic is one value, or a weighted mean of two values; the incoming gradient of
+// the statistic is divided between these values in proportion to their weights.
 #include <kernops/quantile_positions.h>
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class ChosenGradient {
     return chosen_.difference && o == 0 ? -eta : eta;
   }
 
-  // Output o is the mean of one or two values. Calls give(k, share) for these values in ascending order; `share` is the
-  // part of the incoming gradient eta that the value with rank k receives.
+  // Output o is one value, or a weighted mean of two values. Calls give(k, share) for these values in ascending order;
+  // `share` is the part of the incoming gradient eta that the value with rank k receives.
   template <class Give> void each_share(Count count, Count o, double eta, Give give) const {
     if (chosen_.probs.empty()) {
       const Count nth = request_.nth, k = nth > 0 ? nth - 1 + o : count + nth;

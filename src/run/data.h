@@ -61,7 +61,7 @@ struct Settings {
   std::function<bool(double)> keep_going;  // receives the fraction that is done; false stops the computation
   std::vector<int> devices = {0};          // numbers of the GPUs that are used
   bool stay = false;                       // true if the result stays on the first device
-  Count tile = 0;                          // tests set the number of values per unit of work; 0: backend chooses
+  Count tile = 0;                          // values per unit of work, set by tests; 0: the backend chooses
 };
 
 // The pairs to reduce, as blocks of rows. The blocks contain all rows of one axis in order.

@@ -32,7 +32,7 @@ std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
 
 // Returns the median of each coordinate over a sample of points; medians are robust against outliers and missing
 // numbers. In a host array, the sampled points are evenly spaced; in a device array they are contiguous, because each
-// read takes time.
+// separate copy from the device takes time.
 Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
   const Count some = std::min<Count>(count, 9), near = points.space == MemorySpace::host ? 1 : some;
   std::vector<Numbers> coordinates(static_cast<size_t>(size));

@@ -100,7 +100,8 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
       const Temporary& room = kept.back();
       to = {room.data, 1, size, room.space, room.device};
     }
-    Settings here = settings;  // in float32, a count is exact only up to 2^24
+    // in float32, indices and counts are exact only up to 2^24, so that larger ones are computed in float64
+    Settings here = settings;
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
       reduce_both(pairs, plan, data, here, to);

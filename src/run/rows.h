@@ -30,9 +30,9 @@ class Sharing {
   Sharing(Count wanted, Count n) : threads_(wanted > 1 && n < long_task && rests() ? 1 : wanted) {}
   Count threads() const { return threads_; }
   Clock::duration elapsed() const { return Clock::now() - begin_; }
-  // Returns whether only the first thread of a task works at present.
+  // Returns whether, at present, only the first thread of a task may compute rows.
   static bool rests() { return Clock::now().time_since_epoch().count() < until(); }
-  // A thread waited for a suspended thread for the time `lost`.
+  // Records that a thread waited for a suspended thread for the time `lost`.
   static void suspended(Clock::duration lost) {
     until() = (Clock::now() + lost * multiple().load()).time_since_epoch().count();
     multiple() = std::min(8, 2 * multiple().load());

@@ -14,7 +14,7 @@ bool missing_at(const SegmentValues& x, Count column, Count row) {
 }
 
 // Calls body(row of the result, row of x) for all values of the segments for which wanted(row of the result) is true.
-// If the segments are groups, all values are visited.
+// If the segments are groups, `wanted` is ignored, and the values of all groups are visited.
 template <class Wanted, class Body> void each_value(const Segments& segments, Wanted wanted, Body body) {
   if (segments.groups) {
     for (Count n = 0; n < segments.values; ++n)

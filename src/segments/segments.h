@@ -28,9 +28,9 @@ class Segments {
   Count values = 0;              // number of rows of x
   Count count = 0;               // number of segments, including empty ones: rows of the result
   Count first = 0, covered = 0;  // position of the first value that is in a segment; number of values in segments
-  std::vector<Count> rows;       // rows of the result of nonempty segments, ascending; if empty: segment s is row s
+  std::vector<Count> rows;       // ascending rows of the result of nonempty segments; no elements: segment s is row s
   std::vector<Count> empties;    // rows of the result of empty segments
-  std::vector<Count> sources;    // segment s begins at row sources[s] of x; if empty: at row offsets[s]
+  std::vector<Count> sources;    // segment s begins at row sources[s] of x; no elements: at row offsets[s]
   GroupCodes groups;             // for values in any order: groups[n] is the result row of value n, or -1
   Count longest = 0;
   std::vector<Count> large;  // segments with more values than segment_block of jobs/segments.h

@@ -113,7 +113,8 @@ SearchEnd quasi_newton(const SearchTarget& target, const VectorXd& start, const 
     }
     if (better) continue;
     if (!learnt) return end;
-    h = positive_definite(end.point.information), learnt = false;  // the updates may approximate a curved valley badly
+    // along a curved valley, the updates may approximate the second derivatives badly: the search starts them again
+    h = positive_definite(end.point.information), learnt = false;
   }
   return end;
 }

@@ -87,10 +87,10 @@ std::vector<int> promising(const double* values, Count stride, const ResponseSta
   return optima;
 }
 
-// Searches from one start within narrow bounds, in which ranges end at their ridges. If the likelihood still increases
-// with a range at its ridge, the search continues within the wide bounds. The result of this second search is accepted
-// only if the log-likelihood is higher by 0.1: beyond the ridge, the log-likelihood can still increase by about its
-// slope.
+// Searches from one start within narrow bounds, in which ranges end at their ridges. A second search within the wide
+// bounds follows if a range is at its ridge and the log-likelihood still increases with this range, at a slope of more
+// than 0.05. Beyond the ridge, the log-likelihood can increase by about this slope. The result of the second search is
+// accepted only if the log-likelihood is higher by more than 0.1.
 SearchEnd end_from(const SearchTarget& target, const VectorXd& start, const Bounds& narrow, const Bounds& wide,
                    double below) {
   SearchEnd end = quasi_newton(target, start, narrow, below);

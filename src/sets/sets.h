@@ -27,7 +27,7 @@ struct SetRequest {
   int m, stride;          // m: number of nearest neighbours to use
   Count first, sets;
   const double* own =
-      nullptr;  // sets x d: points of the sets without noise, which follow the n other points; `first` is then n
+      nullptr;  // sets x d: the sets' own points, which have no noise and follow the n other points; `first` is then n
   // Low-rank factors: a rank x n matrix, or rank x (n + sets) if the sets have their own points, see SetJob. Only the
   // CPU reads the factors.
   const double* factors = nullptr;

@@ -45,7 +45,7 @@ EXPORT int cublasDgemm_v2(void*, int transposed_a, int transposed_b, int m, int 
   return product(m, n, k, *scale, view(a, lda, transposed_a), view(b, ldb, transposed_b), *kept, c, ldc, all);
 }
 
-// Products of 8-bit integers only.
+// Supports only products of 8-bit integers.
 EXPORT int cublasGemmEx(void*, int transposed_a, int transposed_b, int m, int n, int k, const void* scale,
                         const void* a, int type_a, int lda, const void* b, int type_b, int ldb, const void* kept,
                         void* c, int type_c, int ldc, int computed, int) {

@@ -32,7 +32,7 @@ constexpr size_t stack_bytes = 1 << 17;
 constexpr size_t memory = size_t(4) << 30;
 constexpr int gpus = 2, multiprocessors = 4, shared_bytes = 1 << 17;
 
-// Threads that wait for each other: the threads of a block, or of a warp.
+// A group of threads that wait for each other at barriers: the threads of a block, or of a warp.
 struct Together {
   int members = 0, arrived = 0;
   unsigned phase = 0;

@@ -70,7 +70,8 @@ comparable_classes <- function(a, b) {
   kinds[[1]] == kinds[[2]] || setequal(kinds, c("truth", "number"))
 }
 
-# Tests a coordinate or a covariate whose class of time or unit differs: the same numbers as days, hours and metres.
+# Tests a coordinate or a covariate whose class of time or whose unit differs between the fit and the new data: the same
+# numbers as days, as hours and as metres.
 measures <- list(
   day = list(\(u) as.Date("2024-01-01") + u, \(u) as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u,
              \(u) in_zone(as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u, "America/New_York")),

@@ -44,7 +44,7 @@ one_mask <- function() {
   data <- c(list(x, y), if (length(declared) > 2) s)
   edges <- outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](x[i, ], y[j, ])))
   terms <- c(power(edges[edges > 1e-9]), scale * outer_function(power(edges[edges > 1e-9])))
-  if (any(abs(terms) > 1e4)) return() # large terms make sums and differences inexact
+  if (any(abs(terms) > 1e4)) return() # large terms would make sums and central differences inexact
   compare(text, \() keops_kernel(text, declared)(data), \() value(x), may_refuse = FALSE)
   # central differences equal the gradient if no pair is near the edge of the mask; a smaller step confirms this
   other <- \(v) outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](v[i, ], y[j, ])))

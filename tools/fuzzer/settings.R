@@ -65,7 +65,7 @@ run_part <- function() {
     if (inherits(value, "condition")) {
       if (!is.null(options$warn) || inherits(value, "error")) report_error(label, value)
     } else {
-      # the order of groups in the result may depend on the locale
+      # groups may be in another order in another locale, so that results are matched by name
       order <- if (is.null(names(value))) seq_along(value) else match(names(expected[[name]]), names(value))
       if (!isTRUE(all.equal(as.vector(value)[order], as.vector(expected[[name]]), tolerance = 1e-10))) {
         report(label, ": the value differs")
