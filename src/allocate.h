@@ -2,7 +2,7 @@
 // C++ objects. The memory of these objects, such as the inputs of a call, would then stay allocated until the session
 // ends. The functions of this file run the destructors.
 #pragma once
-#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the compile time
+#include <Rcpp/Lightest>  // only vectors and lists: sugar and modules would double the compile time
 #ifdef __linux__
 #include <sys/sysinfo.h>
 #endif
@@ -11,7 +11,7 @@
 
 #include "run/huge_pages.h"
 
-// R has no memory for an object of this size.
+// The exception that is thrown if R has no memory for an object of `bytes` bytes.
 struct NoMemory : std::bad_alloc {
   explicit NoMemory(double bytes) : bytes(bytes) {}
   double bytes;
@@ -28,8 +28,8 @@ inline bool within_memory(double bytes) {
 }
 
 // Returns the R object of `bytes` bytes that `body` creates by calls of R. `body` must not own anything, because R may
-// jump out of it. Catching R's error takes 14 microseconds. For small objects, the function therefore does not catch
-// the error: without memory for a few bytes, R can hardly continue anyway.
+// jump out of it. Catching R's error takes 14 microseconds. Therefore allocate() catches errors only for large objects:
+// without memory for a few bytes, R can hardly continue anyway.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);

@@ -273,7 +273,8 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   });
 }
 
-// The variances of weighted sums of points, one sum per set. Contributions to a variance below `nothing` are ignored.
+// The variances of weighted sums of points, one sum per set. If a point contributes less than the share `nothing` to
+// the variance of a sum, the earlier points that only this point reaches are ignored.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, double nothing,
                                    int threads) {

@@ -11,7 +11,8 @@ using namespace kernops;
 
 namespace {
 
-// Converts positions for R: the engine returns positions from 1 and 0 for a missing position, which becomes NA.
+// Converts positions for R. The engine counts positions from 1, and returns 0 for a missing position; this function
+// replaces 0 by NA.
 SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
   const int first = first_position(reduction_table()[result.row], result.size);
   for (Count batch = 0; batch < call.batches; ++batch)

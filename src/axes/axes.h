@@ -17,7 +17,7 @@ struct AxisRequest {
   SliceJob job{};
   Count values = 0;
   MemorySpace from = MemorySpace::host, to = MemorySpace::host;
-  bool softmax = false;                     // exp(x) divided by its sum; job.op is then ignored
+  bool softmax = false;                     // true: the operation is softmax, and job.op is ignored
   const SegmentFormula* formula = nullptr;  // a user's operation replaces job.op; the CPU runs it by segments
   Settings settings{};
   Count outputs() const { return softmax ? job.slice : formula ? 1 : statistics().at(size_t(job.op)).outputs; }

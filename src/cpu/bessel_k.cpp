@@ -1,5 +1,6 @@
-// Tables of K_v(x) and related functions. An octave of x is filled when it is first needed. An octave is divided into
-// pieces. The polynomials of a piece depend only on the order and the piece, and not on earlier calls.
+// Tables of K_v(x) and related functions. An octave is the range between two successive powers of 2, and is divided
+// into 16 pieces. The polynomials of an octave are computed when the first x in this octave is looked up. The
+// polynomials of a piece depend only on the function and the piece, and not on earlier calls.
 #include <kernops/cpu/bessel_k.h>
 
 #include <array>
@@ -56,7 +57,7 @@ class Series {
   }
 
  private:
-  double value(int k, int less = 0) const {  // at c, with the order v - less
+  double value(int k, int less = 0) const {  // the k-th derivative of y, at c, for the order v - less
     if (table_.shift >= 0) return special::matern_k(table_.order, c_, k, table_.shift + less);
     return special::bessel_k(table_.order - less, c_, k, table_.scaled);
   }

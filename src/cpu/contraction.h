@@ -1,7 +1,7 @@
 // The parts of a plan that the CPU computes as products of matrices, for a block of rows and a tile of columns
-// (kernops/cpu/contraction.h). There are two kinds. A contraction is a value of each pair that sums over the entries of
-// a long vector of the row and a long vector of the column. A vector sum is a reduction that sums a number of the pair
-// times a long vector, such as `x`, or `x - y` in gradients.
+// (kernops/cpu/contraction.h). There are two kinds. A contraction is a sum, for each pair, over the entries of a long
+// vector of the row and a long vector of the column. A vector sum is a reduction that sums a number of the pair times a
+// long vector, such as `x`, or `x - y` in gradients.
 #pragma once
 #include "formula/plan.h"
 #include "run/pairs.h"

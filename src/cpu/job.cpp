@@ -113,13 +113,14 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 26 : 1 << 18) / row_bytes;
   Count packed = 1;  // bytes of a packed row
   for (const Contraction& c : plan_.contractions) packed += Count(bytes) * c.size;
-  const Count part = rows / (4 * settings.threads) + 1;  // each thread then has several blocks of rows
+  const Count part = rows / (4 * settings.threads) + 1;  // so that each thread has several blocks of rows
   row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 384 : 64, rows_fit, (1 << 28) / packed, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }
 
-// Chooses the sizes if lanes run along the rows. The numbers and the states of a tile should fit the first-level cache.
+// Chooses the sizes if lanes run along the rows. The values of pairs and the states of a tile should fit the
+// first-level cache.
 void PreparedJob::choose_lane_sizes(const Settings& settings) {
   const Count bytes = settings.single ? 4 : 8, state_bytes = 32 * (Count(f_size) + w_size);
   for (tile = int(4096 / bytes); tile > 64 && tile * (bytes * (plan_.pair_footprint + 1) + state_bytes) > 32 * 1024;)

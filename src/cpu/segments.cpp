@@ -87,8 +87,9 @@ class SegmentRun {
   }
 
   // The number of splits of the values; each split has a state for every group. The number of splits depends only on
-  // the sizes, and is small enough that merging the states takes little time. The first and last values of all groups
-  // often lie in a small part of the values; with a single split, the pass can end after this part.
+  // the sizes, and is small enough that merging the states takes little time. If only the first (or last) value of each
+  // group is requested, these values often lie in a small part of all values; with a single split, the pass can end
+  // after this part.
   Count splits() const {
     const StatisticId op = StatisticId(request_.op);
     if (op == StatisticId::first || op == StatisticId::last) return 1;

@@ -9,9 +9,10 @@ namespace cpu {
 namespace {
 
 // Splits the summand of a plan into factors. The first factors are numbers, of which at least one belongs to the pair.
-// The next factor is a vector of the column, or the difference between a vector of the row and a vector of the column.
-// Optionally, there is a vector by which the sum is multiplied instead of each term. The summand may also have a second
-// term, which is added or subtracted: numbers times another vector of the row or of the column.
+// The next factor is a vector of the column, the difference between a vector of the row and a vector of the column, or
+// the squares of this difference. The last, optional factor is a vector of the row or a uniform vector; the sum is
+// multiplied by this vector at the end, instead of each term. The summand may also have a second term, which is added
+// or subtracted: numbers times another vector of the row or of the column.
 class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }

@@ -174,7 +174,8 @@ void inverse(const Context& context, Matrix l) {
   square_transposed(context, grid);
 }
 
-// Computes the diagonal of (L L')^-1. Entry c is the squared length of column c of L^-1, which is 0 above row c.
+// Computes the diagonal of (L L')^-1. Entry c of the diagonal is the squared length of column c of L^-1. This column is
+// 0 above row c.
 void inverse_diagonal(const Context& context, Matrix l, double* to) {
   const Grid grid{l};
   const Context alone{context.tiles, 1, [] {}};

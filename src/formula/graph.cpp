@@ -7,7 +7,8 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // limited, because each repeated derivative may double the number of nodes
+// A limit is needed, because each repeated derivative may double the number of nodes.
+constexpr int most_nodes = 1 << 20;
 
 Tree Graph::intern(const Node& node) {
   std::string key;

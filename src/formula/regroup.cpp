@@ -28,7 +28,7 @@ class Regrouper {
         inside_(last_ + 1, false),
         now_(last_ + 1, -1) {
     for (const Tree root : roots)
-      if (root >= 0) uses_[root] = 2;  // counts as used twice, so that it is never merged into a longer product
+      if (root >= 0) uses_[root] = 2;  // as if used twice: a root is never merged into a longer product
     for (Tree t = last_; t >= 0; --t)
       if (uses_[t]) visit_arguments(t);
     for (Tree t = 0; t <= last_; ++t)
@@ -39,7 +39,7 @@ class Regrouper {
 
   Tree operator()(Tree t) const { return t < 0 ? t : now_[t]; }
 
-  // Multiplies a root by log2(e) instead of rebuilding it.
+  // Returns a root times log2(e), where log2(e) is merged with the factors of the root.
   Tree root_times_log2_e(Tree root) {
     --uses_[root];  // the product uses the root once
     return times_log2_e(root);

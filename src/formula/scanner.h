@@ -25,7 +25,7 @@ class Scanner {
   std::string instead() const;
 
  private:
-  bool in_name() const;  // true for digits and `_` too, with which a name cannot begin
+  bool in_name() const;  // also true for digits and `_`, although no name begins with a digit or `_`
   void skip_space();
 
   const std::string& text_;

@@ -14,7 +14,7 @@ class KeyTable {
  public:
   KeyTable() { resize(1 << 10); }
 
-  // Sets codes[n] to the number of the key of value n, from 0. key(n, word) writes the key to `word`; if it returns
+  // Sets codes[n] to the number of the key of value n, from 0. key(n, word) writes the key to `word`. If key() returns
   // false, the value has no key, and codes[n] is `none`.
   template <class Key> void number(Count n, const Key& key, int none, int* codes) {
     constexpr Count tile = 4096;

@@ -206,8 +206,9 @@ struct SoftplusDifference {
 // The modified Bessel function K_v(x), or x^v K_v(x), or a derivative of these functions with respect to v. K_v(x) is
 // half of the integral over t of exp(v t - x cosh(t)) (DLMF 10.32.9). In derivatives, the integrand has a power of t or
 // of log(x) + t as a factor. The integral is computed by the trapezoidal rule, whose error decreases exponentially with
-// 1 / step. The terms of a value are not negative, so that small and large values have the same relative accuracy; in
-// derivatives, few digits cancel. Orders 1/2, 3/2, ... have closed forms.
+// 1 / step. All terms of the sum for K_v(x) are positive or 0, so that small and large values have the same relative
+// accuracy. In sums for derivatives, terms differ in sign, but few digits cancel. Orders 1/2, 3/2, ... have closed
+// forms.
 struct BesselK {
   static constexpr int most = 20000;  // maximum number of terms on each side of the largest term
   int derivative;

@@ -19,12 +19,12 @@ struct BesselFunction {
 };
 
 // A table of piecewise polynomials, with 16 pieces between successive powers of 2. For example, exp(x) K_v(x) on piece
-// n is the sum of pieces[n * terms + k] u^k with u from -1 to 1, or NaN if no polynomial approximates the function on
-// this piece.
+// n is the sum over k of pieces[n * terms + k] u^k, where u increases from -1 to 1 within the piece. If no polynomial
+// approximates the function on a piece, the sum is NaN.
 struct BesselTable : BesselFunction {
   // number of low bits of x, which do not select the piece
   static constexpr int low_bits = 48;
-  // exponents of the smallest and largest power of 2; index of the first piece
+  // exponents of the smallest and largest power of 2; the bits of x above `low_bits` if x is in the first piece
   static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;
   // two additional pieces: one for x = 0, and one for all x outside the table
   static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;
@@ -37,9 +37,9 @@ struct BesselTable : BesselFunction {
 };
 
 namespace special {
-// These functions are in src/cpu/bessel_k.cpp. A thread keeps the table until it has requested eight other tables.
+// src/cpu/bessel_k.cpp defines these functions. A table stays valid until the thread has requested eight other tables.
 const BesselTable& bessel_table(const BesselFunction& f);
-void fill_bessel_table(const BesselTable& table, double x);  // fills the piece that contains x
+void fill_bessel_table(const BesselTable& table, double x);  // extends the filled pieces to x
 }  // namespace special
 
 inline namespace KERNOPS_ISA {

@@ -27,7 +27,8 @@ template <class T> class Contractions {
         scales_(2 * std::size_t(parts_before(job.contractions.count)) * S::depth),
         scaled_(job.contractions.count) {}
 
-  // Computes the roots r and the vector c. The weights must be known, and no vector may have been packed.
+  // Computes the roots r and the vector c. The caller must have computed the weights, and must not have packed any
+  // vector.
   void take_weights(const Operand<T>* slots) {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);

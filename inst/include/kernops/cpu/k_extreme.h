@@ -7,8 +7,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The K most extreme values of each entry (sign = 1: smallest values, ascending; sign = -1: largest values,
-// descending). If values are equal, the value with the smaller index comes first. NaN comes last. The results are the
-// values (first = 0), the indices (last = 1), or both.
+// descending). If values are equal, the value with the smaller index comes first. NaN comes last. Result 0 is the
+// values, and result 1 is their indices; the results `first` .. `last` are written.
 template <class T, int sign, int first, int last> struct KExtreme {
   static constexpr bool is_sum = false;
   struct Item {

@@ -1,8 +1,8 @@
 // The arguments of a reduction over some dimensions of an array: plain structs for the CPU and CUDA engines.
 //
 // A slice contains the values of one result. A dimension is kept or reduced, and neighbouring dimensions of the same
-// kind form one run. Kept runs number the results, and reduced runs number the positions in a slice. Numbers count in
-// R's order: the earliest dimension varies fastest.
+// kind form one run. The kept runs determine the number of a result, and the reduced runs determine the number of a
+// position in a slice. Both numbers count in R's order: the earliest dimension varies fastest.
 #pragma once
 #include <kernops/portable.h>
 

@@ -58,8 +58,10 @@ struct PairJob {
   // the states of the splits, one split after another; null if the kernel writes results instead of states
   void* partials;
   long long partial_rows;  // number of states of each split
-  int* arrivals;           // counters: the last block of some rows merges the splits; null: a later launch merges
-  double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merge into the first split
+  // counters: among the blocks of the same rows, the block that finishes last merges the splits; null: a later launch
+  // merges the splits
+  int* arrivals;
+  double* out;  // entry k of row n at out[k * out_entry + n * out_row]; null: merge into the first split
   long long out_entry, out_row;
   long long out_column;    // distance between stored values of neighbouring columns
   const RowBlock* blocks;  // the rows of each block of the grid; null if all pairs are reduced

@@ -16,9 +16,9 @@ struct RollRun {
   double incomplete;          // if `partial` is false: the result of a window that extends beyond its segment
 
   // for roll.cuh, where all windows have `width` values, and a block advances in steps of `step` windows
-  int width, step, steps;           // steps: number of steps of a block
-  int chunks, rest;                 // width = (1 + chunks) VT + rest with rest < VT; a chunk has VT values
-  int places, group_bits;           // number of chunks in the ring of states; log2 of the chunks per group
+  int width, step, steps;  // steps: number of steps of a block
+  int chunks, rest;        // width = (1 + chunks) VT + rest with rest < VT; a chunk is the VT values of one thread
+  int places, group_bits;  // number of chunks in the ring of states; log2 of the chunks per group
   int results_bytes, states_bytes;  // bytes of shared memory
 
   // for roll_windows.cuh: the windows of the values first .. first + count - 1. These windows contain only values from

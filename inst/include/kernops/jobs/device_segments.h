@@ -78,11 +78,11 @@ struct SegmentRun {
   void* outgoing;        // receives the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // number of tiles of a group; the counts of ends of a group are added
+constexpr int word_group = 32;  // number of tiles of a group; KeyedRun::groups has one sum for each group
 
 // The job that finds and reduces runs of equal keys in a single pass.
 struct KeyedRun {
-  SegmentRun run;  // includes memory for the plan
+  SegmentRun run;  // the kernels write the plan to the memory of run.plan
   const void* keys;
   void* firsts;  // the key of each run
   int* ends;     // number of runs that end in each tile, plus 1; 0 until the tile publishes its number

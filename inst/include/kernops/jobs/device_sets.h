@@ -4,9 +4,9 @@
 
 namespace kernops {
 
-// The functions return the size of a set's matrix, including the rows of right-hand sides below the matrix
-// (cuda/sets/matrix.cuh). The number of columns is a multiple of 4, the width of a panel. The number of rows is twice
-// an odd number for doubles, and a multiple of 4 for floats.
+// The functions return the numbers of columns, rows and stored elements of a set's matrix (cuda/sets/matrix.cuh). The
+// rows include the right-hand sides below the matrix. The number of columns is a multiple of 4, the width of a panel.
+// The number of rows is twice an odd number for doubles, and a multiple of 4 for floats.
 KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
 template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
 KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
@@ -28,7 +28,7 @@ template <class T> struct DeviceSetJob {
   // chunk: sets per block; blocks: blocks of all launches; first_block: number of blocks of earlier launches
   int chunk, blocks, first_block;
   SetMemory memory;
-  T* panels;  // panels in device memory, `far_numbers` for each block of a launch
+  T* panels;  // panels in device memory: `far_numbers` numbers for each block of a launch
   long long far_numbers;
   double *parts, *totals;  // parts: the sums of each block over its sets; totals: the sums over all sets
   int* bad;                // the first singular set of each block, or -1

@@ -35,11 +35,11 @@ struct OrderHow {
   int top;                 // number of sorted values to return for each segment
   const double* probs;     // the probabilities of quantiles
   int outputs, type;       // number of results per segment; type of quantiles
-  long long nth;           // number of the value: from 1 for the smallest, from -1 for the largest
+  long long nth;           // rank of the value to return: 1 for the smallest, -1 for the largest
   int skip_missing;
   double empty;             // the result of a segment without values
   long long outputs_apart;  // distance between successive results of a segment
-  const double* incoming;   // for gradients: output k of row r at [k * incoming_apart + r]
+  const double* incoming;   // for gradients: the gradient of output k of row r is at [k * incoming_apart + r]
   long long incoming_apart;
 };
 

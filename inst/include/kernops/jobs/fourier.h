@@ -11,7 +11,7 @@ KERNOPS_FN constexpr int fourier_edge(int d) { return d == 1 ? 256 : d == 2 ? 16
 KERNOPS_FN constexpr int fourier_tile_cells(int d) { return d == 3 ? 512 : 256; }
 constexpr int fourier_cells_per_thread = 4;
 KERNOPS_FN constexpr int fourier_tile_threads(int d) { return fourier_tile_cells(d) / fourier_cells_per_thread; }
-constexpr int fourier_threads = 256;  // threads of a block of the other kernels
+constexpr int fourier_threads = 256;  // threads per block of the kernels that do not process tiles
 
 // A grid and its window function: `pieces` has the coefficient of power k in cell j at k * width + j.
 struct FourierGrid {
@@ -20,8 +20,8 @@ struct FourierGrid {
   const double* pieces;
 };
 
-// The tiles along coordinate a from which the windows of points reach tile number `tile`: `span` tiles from `low`, with
-// tile 0 after the last tile.
+// Finds the tiles along coordinate a that contain points whose windows reach tile number `tile`: the `span` tiles from
+// `low` on, where tile 0 follows the last tile.
 KERNOPS_FN void near_tiles(const FourierGrid& grid, int a, int tile, int edge, int& low, int& span) {
   const int tiles = grid.tiles[a], size = grid.size[a], reach = grid.width - 1;
   const bool all = reach + edge >= size;
@@ -53,8 +53,9 @@ struct PlaceJob {
 // A part of the points whose windows reach a tile; one block spreads the values of a unit.
 struct SpreadUnit {
   int tile;
-  int first, count;  // among the points of all neighbouring tiles, in the order in which spread() visits them
-  int place;         // number of the result among the partial results; -1: the unit has all points of its tile
+  // the points first .. first + count - 1, counted over all tiles of near_tiles() in the order of TileSpread::visit()
+  int first, count;
+  int place;  // number of the result among the partial results; -1: the unit has all points of its tile
 };
 struct SplitTile {
   int tile, place, count;  // the tile has `count` partial results from `place`

@@ -58,7 +58,7 @@ struct PivotJob {
   Pivot *partials, *pivots;
   long long n;
   int step, parts, points;
-  // the n x size matrices with data of the points; the row of the pivot is copied to `to`
+  // `points` matrices with n rows; matrix k has sizes[k] columns, and its row of the pivot is copied to to[k]
   const double* from[most_points];
   double* to[most_points];
   int sizes[most_points];

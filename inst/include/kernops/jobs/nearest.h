@@ -9,7 +9,7 @@ constexpr int nearest_tile = 128;
 // The number of columns that a row buffers before they join its list.
 constexpr int nearest_waiting = 32;
 
-// A column near a row, and a bound of its distance.
+// A column near a row, and a lower bound of their distance without the term of the row.
 struct Neighbour {
   float number;
   int column;
@@ -17,8 +17,8 @@ struct Neighbour {
 
 // The rows or the columns of a search. `items` has the entries of the rows or columns as doubles. The other arrays are
 // padded to whole tiles: `norms` has the squared length of each vector, and `halves` has centred 16-bit numbers, in
-// chunks of 64 bytes. For rows, `bounds` has the squared lengths of the rounded vectors. For each pair of adjacent
-// columns, `bounds` has four numbers: the negated term of the bound of each of the two columns, stored twice.
+// chunks of 64 bytes. For rows, `bounds` has the squared lengths of the rounded vectors. For columns, `bounds` has the
+// negated terms of the lower bounds. For each pair of adjacent columns, the two terms are stored twice.
 struct NearestPoints {
   const double* items;
   int count;

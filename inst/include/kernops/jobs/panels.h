@@ -5,8 +5,8 @@
 namespace kernops {
 
 // Vectors of whole numbers, written with signed digits to the base 256. The most significant digit is the first or the
-// last digit. Digit d of entry k of vector n is at[(n * places + d) * length + k]. Vector n is its vector of whole
-// numbers times steps[n] / 16^(places - 1).
+// last digit. Digit d of entry k of vector n is at[(n * places + d) * length + k]. The represented vector n is the
+// vector of whole numbers n times steps[n] / 16^(places - 1).
 struct Digits {
   signed char* at;
   double* steps;

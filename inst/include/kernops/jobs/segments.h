@@ -56,7 +56,7 @@ struct SegmentJob {
   Count x_row, x_column;
   const double* weights;
   Count weights_row, weights_column;
-  const int* weight_of;  // row n of x has the weight weight_of[n], counted from 1; null: weight n
+  const int* weight_of;  // the weight of row n of x is in row weight_of[n], from 1, of `weights`; null: row n
   const double* masses;  // for weighted means of groups: one mass per row of x
   bool skip_missing;
 

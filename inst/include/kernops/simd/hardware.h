@@ -50,8 +50,8 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// The result is b if a or b is NaN. Therefore each function takes two instructions. This is also necessary on NEON,
-// because NEON's instruction for a minimum returns NaN in this case.
+// If a or b is NaN, the functions return b. Therefore each function takes two instructions: a comparison and a
+// selection. One instruction is not enough on NEON either, because NEON's minimum is NaN if a or b is NaN.
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif

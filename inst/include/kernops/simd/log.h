@@ -90,7 +90,7 @@ template <class T> KERNOPS_INLINE Sum<T> exact_sum(Pack<T> major, Pack<T> minor)
   return {s, minor - (s - major)};
 }
 
-// R's NA may be a signalling NaN. In this case, std::pow(NA, 0) is not 1.
+// R's NA may be a signalling NaN, and std::pow(x, 0) is not 1 if x is a signalling NaN.
 template <class T> T scalar_pow(T x, T y) { return x == 1 || y == 0 ? T(1) : std::pow(x, y); }
 
 #ifndef KERNOPS_FMA

@@ -8,8 +8,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a chunk between the two passes, for each of `lanes` adjacent slices: the largest value, the sum of exp(x
-// - largest) and, for each window, the largest value up to the end of the window.
+// The state between the two passes for a chunk (a part of the positions) of each of `lanes` adjacent slices: the
+// largest value of the chunk, the sum of exp(x - largest) and, for each window, the largest value up to the end of the
+// window.
 struct Seen {
   double *top, *sum, *tops;
   Seen(double* memory, int lanes) : top(memory), sum(memory + lanes), tops(memory + 2 * lanes) {}

@@ -48,8 +48,9 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // Joins the splits. For other statistics, join() returns true if the caller must replace NaN results by NA where
-  // values are NA. This function always returns false: a result is a copy of a value, so NA and NaN stay distinct.
+  // Joins the splits. For other statistics, join() returns true if a result is NaN, because the caller must replace NaN
+  // by NA if a value of the group is NA. Here, join() always returns false: a result is a copy of a value, so NA and
+  // NaN stay distinct.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

@@ -1,6 +1,7 @@
-// The small states of groups whose values come in any order. Every `group_block` values of a group form a tile, which
-// is a sum without compensation. A full tile is joined to the State (segment_reductions.h) of the earlier values of the
-// group. Therefore a result depends only on the values of its group and their order, and not on values of other groups.
+// The small states of groups whose values come in any order. Every `group_block` values of a group form a tile. The
+// values of a tile are summed without compensation. A full tile is joined to the State (segment_reductions.h) of the
+// earlier values of the group. Therefore a result depends only on the values of its group and their order, and not on
+// values of other groups.
 //
 //   start()             makes the tile empty
 //   add<skip>(x, w, n)  adds a value (and its weight) to a tile of n values

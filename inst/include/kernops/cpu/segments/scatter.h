@@ -69,7 +69,7 @@ template <class R> struct ScatteredReduction {
                        char* scratch) {
     const States states(job, memory);
     states.start(job.groups.span);
-    // at_once: number of values; cache: bytes of tiles that stay in a processor's cache
+    // at_once: number of rows in an iteration; cache: bytes of tiles that stay in the cache of a processor
     constexpr Count at_once = 2048, cache = 1 << 19;
     const bool far = job.groups.span * Count(sizeof(typename States::Tile)) > cache;
     bool strays = false;

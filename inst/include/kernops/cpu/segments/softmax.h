@@ -25,7 +25,7 @@ struct Softmax {
   }
   static double sum(const SegmentJob& job, const double* t, Count length) { return reduce<BlockSum>(job, t, length); }
 
-  // Replaces each t by exp(t). The memory must have space for one more pack after the last value.
+  // Replaces each t by exp(t). The memory at t must have space for one more pack after the last value.
   static void exponentials(double* t, Count count) {
     for (Count k = 0; k < count; k += W) exp(Pack<double>::load(t + k)).store(t + k);
   }

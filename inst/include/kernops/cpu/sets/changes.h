@@ -52,8 +52,9 @@ class SetChanges {
     return sum;
   }
 
-  // Computes dK u for each entry of the summands of the slopes (derivatives), from the lower triangle of dK. The
-  // uniform factors of the summands are not included.
+  // The slopes (the derivatives of the covariance) are sums of summands. For each entry of each summand, computes dK u,
+  // where dK has the values of this entry for all pairs of points. Only the lower triangle of dK is evaluated. solve()
+  // multiplies the products by the uniform factors of the summands.
   void change() {
     const int n = group_.size(), most = group_.most();
     slopes_.take_points(group_.coordinates(), n);
@@ -67,7 +68,8 @@ class SetChanges {
     }
   }
 
-  // Adds the products of point a and the points `from` .. `from` + count - 1. The last of these points may be a.
+  // Adds the terms of dK u for the pairs of point a and the points `from` .. `from` + count - 1. The last of these
+  // points may be a.
   void change_pairs(const Operand<double>* slots, int a, int from, int count) {
     const V *u = u_.data() + from, ua = u_.data()[a];
     const int others = from + count > a ? count - 1 : count;

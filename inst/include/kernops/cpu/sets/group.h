@@ -7,8 +7,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The points of a set are at the end of its slots: the point itself is last, after its nearest neighbour. Slots without
-// a neighbour contain the coordinates of the point, and a row of the unit matrix.
+// The points of a set are at the end of its slots: the point itself is last, after its nearest neighbour. A slot
+// without a neighbour contains the coordinates of the point, and its row of the covariance matrix is a row of the unit
+// matrix.
 class SetGroup {
   using V = Pack<double>;
   static constexpr int W = V::width, B = SetBlock::size;
