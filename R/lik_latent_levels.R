@@ -1,16 +1,17 @@
-# The posterior precision H of the field of a family and of effects with too many coefficients for a sparse factor, such
-# as thousands of levels whose observations are scattered over the whole domain.
+# The posterior precision H of effects and of the field of a family, if effects have too many coefficients for a sparse
+# factor of H. An example is a grouping factor with thousands of levels whose observations are scattered over the whole
+# domain.
 #
 # Let F = Q + A' D A be the precision of the field given observations with weights D. The matrix A assigns observations
 # to the places of the field, and C has the columns of effects. Then
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
-# F has the sparse factor of a field alone (lik_latent_sets.R). H is solved by conjugate gradients, with a
-# preconditioner from this factor. S is not computed; a product with S requires a solution with F, and lik_level_forms.R
-# computes log det S from such products.
+# F is the posterior precision of a model without effects, for which lik_latent_sets.R computes a sparse factor. Systems
+# with H are solved by conjugate gradients, with a preconditioner that contains this factor. S is not computed; a
+# product with S requires a solution with F, and lik_level_forms.R computes log det S from such products.
 
-# A list of the functions of sparse_posterior() for the coefficients of effects and the places of the field, in this
-# order. `factor` has the rows of U, and `probes` is a result of level_probes(). The list also has error(), the standard
-# error of the latest logdet(). Precisions are lists that observed_levels() returns.
+# A list with the functions of a result of sparse_posterior(). The rows of H are the coefficients of effects, followed
+# by the places of the field. `factor` has the rows of U, and `probes` is a result of level_probes(). The list also has
+# error(), the standard error of the latest logdet(). Precisions are lists that observed_levels() returns.
 # long: the operators of one matrix, each a few lines long, which share the data of the matrix
 levels_posterior <- function(pattern, factor, probes) {
   field <- sparse_posterior(pattern, factor)
@@ -44,7 +45,7 @@ levels_posterior <- function(pattern, factor, probes) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # `nothing` is not used: no term is omitted
+    sums = function(sets, nothing = 0) sums(sets), # ignores `nothing`: no contribution is omitted
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()

@@ -35,7 +35,8 @@ with_latent_neighbours <- function(sets, neighbours) {
   replace(sets, "pattern", list(function() pattern))
 }
 
-# The factor by which the variances of the field are enlarged, so that smooth covariances have a Cholesky factor.
+# The factor by which the variances of the field are multiplied, so that the covariance matrices of smooth fields have a
+# Cholesky factor in spite of rounding.
 latent_diagonal <- 1 + 1e-9
 
 # The rows of U; NULL if a covariance is singular.

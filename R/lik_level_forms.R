@@ -90,8 +90,8 @@ scaled_product <- function(schur, scale) {
   function(x, loose = 1) schur$product(x / root, loose) / root
 }
 
-# The sum `exact` of the forms q' log(A) q, and the `estimates` of the rest of tr log A by random signs, with the
-# directions of all these forms. `random` marks the directions that belong to random signs.
+# The sum `exact` of the forms q' log(A) q; the `estimates` of the remaining part of tr log A, one for each column z of
+# random signs; and the directions of all these forms. `random` marks the directions that belong to random signs.
 forms_of_levels <- function(schur, reference) {
   columns <- cbind(reference$basis, reference$signs)
   forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm, 1e-6)

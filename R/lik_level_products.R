@@ -1,9 +1,10 @@
 # Products, solutions and derivatives for the posterior precision of a field and of effects, and for the Schur
 # complement of the coefficients of effects. The notation is that of R/lik_latent_levels.R.
 
-# The contribution of observations to the posterior precision. D is the diagonal matrix of their weights `share`. The
-# list also has `places`, the contribution to the diagonal for the places of the field, which are distinct locations;
-# `entries`, the matrix C of effects; and the functions gather() and spread() of observed_places().
+# A list that describes the contribution of observations to the posterior precision: `share`, the weights of the
+# observations, which are the diagonal of D; `places`, the diagonal of the contribution A' D A to the precision of the
+# field at its places, which are distinct locations; `entries`, the matrix C of effects; and the functions gather() and
+# spread() of observed_places().
 observed_levels <- function(entries, system, share) {
   list(share = share, places = system$precision(share), entries = entries, gather = system$gather,
        spread = system$spread)
@@ -127,9 +128,10 @@ dense_sets <- function(sets, size) {
 }
 
 # The derivatives of log det S, from the directions v of its forms: with respect to the rows of U, and with respect to
-# the weights of observations. The derivatives by weights are used as the `variances` of the process. `images` has the
-# columns (S - I) v. With f = F^-1 A' D C v, a change dQ of Q changes v' S v by f' dQ f, and a change dD of D changes v'
-# S v by the sum of dD (C v - A f)^2.
+# the weights of observations. The derivatives with respect to the weights are the element `variances`, because callers
+# add them to the variances of the field, which are the derivatives of log det F with respect to the weights. `images`
+# has the columns (S - I) v. With f = F^-1 A' D C v, a change dQ of Q changes v' S v by f' dQ f, and a change dD of D
+# changes v' S v by the sum of dD (C v - A f)^2.
 changes_along <- function(field, factor, w, determinant, width = 16) {
   signs <- determinant$signs
   directions <- determinant$directions

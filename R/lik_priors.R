@@ -87,9 +87,9 @@ prior_limits <- function(model, n) {
          lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
 }
 
-# A list of -2 times the log density at theta, its gradient, and a positive matrix in place of its second derivatives.
-# As in a likelihood, derivatives are with respect to theta. A derivative with respect to theta, multiplied by theta, is
-# the derivative with respect to the logarithm of theta.
+# A list for the deviance, -2 times the log density: its `value` and its `gradient` at theta, and `bend`, a nonnegative
+# definite matrix in place of the second derivatives. As in a likelihood, derivatives are with respect to theta. A
+# derivative with respect to theta, multiplied by theta, is the derivative with respect to the logarithm of theta.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = diag(none, length(none)))

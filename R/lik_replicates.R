@@ -6,7 +6,8 @@
 # stratum for each pair of a known noise variance and a weight. With the sum p of shares at a location, the likelihood
 # depends on the mean of the observations at the location, weighted by their shares, with noise variance s_h / p. The
 # likelihood also depends on the inner products of the deviations from the means at the locations, for the response and
-# for the columns of the trend. A few rows without a field, data$within, have the inner products of these deviations:
+# for the columns of the trend. These inner products of the deviations are preserved in a few additional rows of data,
+# data$within, whose covariance has noise but no field:
 #   y, x, noise, weights   the data of the rows within locations
 #   spare                  for each row, the number of terms log s_h of the log-determinant beyond the first
 #   constant               the rest of the log-determinant
@@ -56,7 +57,7 @@ collapsed <- function(data, strata) {
   first <- which(!duplicated(location))
   total <- as.vector(rowsum(strata$share, location))
   columns <- unname(cbind(data$y, data$x))
-  base <- columns[first, , drop = FALSE] # digits of a large constant would be lost in sums
+  base <- columns[first, , drop = FALSE] # subtracted: sums of large numbers would lose digits
   means <- base + unname(rowsum(strata$share * (columns - base[location, , drop = FALSE]), location)) / total
   h <- strata$stratum[first]
   within <- sqrt(strata$share) * (columns - means[location, , drop = FALSE])
@@ -143,7 +144,8 @@ inverse_of_observations <- function(object, diagonal) {
        diagonal = (1 - share) / noise + share^2 * diagonal[of])
 }
 
-# Draws of the errors of the trend due to the noise within locations: z' e, where e is the noise of the rows within.
+# Draws of the errors of the trend due to the noise within locations: z' e, where e is the noise of the rows in
+# data$within, and z is their part of K^-1 X R^-1 with R' R = X' K^-1 X.
 noise_within <- function(object, nsim) {
   within <- object$data$within
   if (is.null(within) || all(within$x == 0)) return(0)

@@ -23,7 +23,8 @@ vif_likelihood <- function(data, model, how) {
     recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), field, rank(m)),
     moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, max_count = most
   )
-  # a limit of the number of neighbours is ignored: it would save little time compared with the low-rank part
+  # a limit on the number of neighbours is ignored, because it would save little time compared with the time of the
+  # low-rank part
   tracker$use <- function(count) invisible()
   state_at <- with_latest(function(sets, theta, profile) vif_state(problem, sets, theta, profile))
   evaluate <- function(theta, profile = FALSE, search = FALSE) state_at(tracker$place(theta), theta, profile)
@@ -99,10 +100,10 @@ vif_factor <- function(problem, sets, theta) {
 
 vif_sums <- function(vif, known) sums_without(vif_gram(vif), known, 2 * sum(log(vif$rows$sd)))
 
-# The log-determinant of K and the products a' K^-1 b of the first `known` columns, in a list with the names of
-# set_moments(). These results are computed from `gram`, the inner products of all whitened columns, and from the
-# `logdet` of R. All other columns C have random coefficients b ~ N(0, I): `root` is the upper triangular root of S =
-# I + C' R^-1 C, and `along` = S^-1 C' R^-1 [y X].
+# The log-determinant of K, and the products a' K^-1 b of the first `known` columns a and b, which are the response y
+# and the trend X, in a list with the names of set_moments(). These results are computed from `gram`, the inner products
+# of all whitened columns, and from the `logdet` of R. All other columns C have random coefficients b ~ N(0, I): `root`
+# is the upper triangular root of S = I + C' R^-1 C, and `along` = S^-1 C' R^-1 [y X].
 sums_without <- function(gram, known, logdet) {
   low <- -seq_len(known)
   root <- chol_or_null(gram[low, low, drop = FALSE] + diag(nrow(gram) - known))

@@ -19,7 +19,7 @@ is_map_by_cells <- function(object, request, options) {
 
 # An environment with the points of all windows: the coordinates `u` of these points; for each row of each tile, the
 # number of complete cells of the map `before` this row; the number of `variables`; the number of `nodes` of a cell;
-# and, later, the results of places_of_targets(), which are computed once.
+# and, after the first window, the results of places_of_targets(), which all windows share.
 all_cells <- function(job) {
   parts <- counts <- list()
   with_bar("Reading", for (k in seq_along(job$tiles)) {
@@ -51,7 +51,7 @@ among_cells <- function(whole, k, rows, count) {
   list(whole = whole, numbers = rep(of_variables, each = count * whole$nodes) + first + seq_len(count * whole$nodes))
 }
 
-# `cells` with the points of all cells transformed by f to the columns that another fit reads.
+# The list `cells` for another fit: f transforms the points of all cells to the columns that this fit reads.
 moved_among <- function(cells, f) {
   if (is.null(cells)) return(NULL)
   whole <- cells$whole

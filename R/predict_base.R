@@ -23,11 +23,12 @@
 #   parts(sets)         a matrix with a column for each sum; the inner products of columns are the covariances of sums
 #   solve(values)       the coefficients of the trend `beta` and the `values` of the base points that result if a
 #                       column of the argument replaces the observations
-#   correct(values)     the result of solve(), or with draws of errors, for correction() of new_conditioning()
+#   correct(values)     the result of solve(), for correction() of new_conditioning(); if some observations have
+#                       negative weights, draws of the errors are added
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
 #   row(k)              the index of an observation at base point k
 # In joint predictions of a family with random effects (predict_joint_effects.R), the base points are the coefficients
-# of effects, followed by the values of the field. The list then has further elements:
+# of effects, followed by the values of the field. For such a model, the list has further elements:
 #   field, points_of(u)  the fit of the field, and the columns of u that this fit reads; without effects, NULL and u
 #   entries(u)          the sums of coefficients at points u; without effects, NULL
 

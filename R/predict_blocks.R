@@ -1,7 +1,7 @@
 # Predictions of a fit of a table, whose observations are divided into cells, boxes of the domain (table_cells.R). The
 # new points of a cell are predicted together, from values of the field in the cell (predict_cells.R), or from the
 # observations around the points. Predictions from observations are those of a fit to these observations, but with the
-# parameters, coefficients and errors of the whole fit.
+# parameters and the coefficients of the whole fit, and with the standard errors of these coefficients.
 
 # The columns of the predictions at `points`, a result of new_points(); the rows are in the order of the points.
 predicted_columns.gp_blocks <- function(object, points, request) {

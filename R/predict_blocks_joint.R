@@ -1,7 +1,7 @@
 # Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones.
 # These distributions are computed with a fit in memory to the observations on which the new points depend; this fit has
-# the parameters, coefficients and errors of the whole fit. The means and variances of points equal those of predictions
-# by cells (predict_cells.R).
+# the parameters and the coefficients of the whole fit, and the standard errors of these coefficients. The means and
+# variances of points equal those of predictions by cells (predict_cells.R).
 
 # A fit in memory to the observations on which the new points u depend. Its element `table` is the fit of the table.
 joint_fit <- function(object, u, call = caller_env()) {
@@ -25,7 +25,7 @@ joint_fit <- function(object, u, call = caller_env()) {
 records_near <- function(object, u, call) {
   blocks <- object$blocks
   near <- blocks$near_of(u)
-  # 20 more than necessary, since `cover` may contain some of the nearest observations
+  # reads 20 more, because some of the nearest observations may be among the heads that cover all observations
   count <- (object$vecchia$new %||% object$vecchia$local) + 20L
   most <- most_records(object)
   heads <- blocks$heads[covering_points(blocks$head_near()), , drop = FALSE]

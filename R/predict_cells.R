@@ -28,8 +28,8 @@ field_of_cell <- function(object, k) {
   }, about)
 }
 
-# Frees the memory of the previous cell's field, to which no object refers any more, and the units that a likelihood
-# kept. Otherwise, two fields would be in memory at once.
+# Frees the memory of the previous cell's field, to which no object refers any more, and of the units of conditioning
+# sets that a likelihood cached. Without this call, two fields would be in memory at once.
 free_dropped_fields <- function(n) {
   if (n <= few_latent) return(invisible())
   the$units <- NULL
@@ -56,8 +56,9 @@ fit_around_cell <- function(object, k) {
   object
 }
 
-# If there are many observations, contributions to variances that are smaller than this fraction are omitted. With 1e6
-# observations, the omission changes standard errors by less than 6e-5 and reduces the time to a quarter.
+# If there are many observations, a contribution to a variance is omitted if it is smaller than this fraction of the
+# variance. With 1e6 observations, the omission changes standard errors by less than 6e-5 and reduces the time to a
+# quarter.
 small_share <- 1e-8
 
 # The number of neighbours in the factor of the field, which is chosen as for a fit in memory, see with_latent_field().

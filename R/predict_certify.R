@@ -64,7 +64,7 @@ certified_predictions <- function(object, sites, bounds, problem) {
   moments <- problem$moments
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- pmax(diag(left$upper) - diag(left$lower), 0)
-  level <- problem$trend$level # the trend of a constant that was subtracted from the response
+  level <- problem$trend$level # coefficients of a constant subtracted from the response
   exact <- known_trend(object, sites) + left$lower[1, -1] + as.vector(problem$x %*% problem$trend$along) +
     if (any(level != 0)) as.vector(sites$x %*% level) else 0
   se <- function(forms) sqrt(pmax(problem$prior - diag(forms)[-1], 0))

@@ -101,8 +101,8 @@ coefficient_forms <- function(object, fitted, base, targets) {
   forms
 }
 
-# The columns and the weighted values of the entries at all neighbours of each set: the arguments of means() of
-# row_sparse().
+# For each set, the entries of effects at the neighbours of the set: their `columns`, and their `values` multiplied by
+# the weights of the neighbours.
 neighbour_entries <- function(sets, entries) {
   used <- sets$neighbours > 0
   near <- sets$neighbours[used]

@@ -29,7 +29,7 @@ finish_map <- function(file, template, layers, options, call) {
               "interleave = bip", paste("byte order =", as.integer(.Platform$endian == "big")))
   while_writing(file, call, {
     writeLines(header, paste0(part_file(file), ".hdr"))
-    map <- suppressWarnings(terra::rast(part_file(file))) # warns that the file has no extent
+    map <- suppressWarnings(terra::rast(part_file(file))) # terra warns that the file has no extent
     terra::ext(map) <- terra::ext(template)
     terra::crs(map, warn = FALSE) <- terra::crs(template)
     names(map) <- layers

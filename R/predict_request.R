@@ -1,8 +1,9 @@
 # Checks the arguments of predict().
 
 # Converts the `arguments` of a method of predict() to a request, a list of checked arguments. A request has two
-# additional elements. `unbiased` is TRUE if means of transformed responses should be unbiased over all fields, and
-# FALSE for means given the data. `draws` is the number of draws for quantiles over blocks.
+# additional elements. `unbiased` is TRUE if means of transformed responses should be unbiased on average over
+# realisations of the field, and FALSE for means given the data. `draws` is the number of draws for quantiles over
+# blocks.
 prediction_request <- function(arguments, fit, types, unnamed, call = caller_env()) {
   arguments <- with_what(arguments, unnamed, call)
   local <- check_choice(arguments[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"

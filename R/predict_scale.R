@@ -3,7 +3,8 @@
 #   back(eta), forward(y)   the increasing function of eta, and its inverse; the inverse is infinite for y outside the
 #                           range of responses
 #   mean(mean, variance, lagrange)   the mean of back(eta). With the Lagrange multipliers `lagrange` of the trend, the
-#                           means are unbiased over all fields; with `lagrange = 0`, the means are means given the data
+#                           means are unbiased on average over realisations of the field; with `lagrange = 0`, the
+#                           means are means given the data
 #   variance(mean, variance)   the variance of back(eta) given the data
 #   covariance(mean, joint, own)   the covariance matrix of back(eta), if eta has the covariance matrix `joint` plus an
 #                           independent term with variance `own` in each element
@@ -42,7 +43,7 @@ link_scale <- function(object) {
 mean_of <- function(object, eta) object$family$density$mean(eta, object$phi, object$family$link)
 
 # Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance replace
-# them.
+# the moments.
 boxcox_scale <- function(lambda) {
   force(lambda)
   back <- function(eta) boxcox_back(eta, lambda)

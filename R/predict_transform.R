@@ -51,9 +51,9 @@ transformed <- function(parts, lambda) {
 }
 
 # The unbiased mean of the response at new points. Let v be the variance of the transformed response minus the variance
-# of its prediction; these two variances are over all fields. The mean of boxcox_back(fit + sqrt(v) Z) over a standard
-# normal Z is unbiased for the response (for lambda = 0: Cressie 1993, 3.2.2). The difference v equals the kriging
-# variance minus twice the Lagrange multiplier.
+# of its prediction; both are unconditional variances, over realisations of the field. The mean of boxcox_back(fit +
+# sqrt(v) Z) over a standard normal Z is unbiased for the response (for lambda = 0: Cressie 1993, 3.2.2). The difference
+# v equals the kriging variance minus twice the Lagrange multiplier.
 back_mean <- function(fit, variance, lagrange, lambda) {
   v <- variance - 2 * lagrange
   if (lambda == 0) return(exp(fit + v / 2))
