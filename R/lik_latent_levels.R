@@ -62,9 +62,10 @@ levels_posterior <- function(pattern, factor, probes) {
   )
 }
 
-# Let H be the relative change of the covariances of levels, as in gap_of_blocks.default(), and H = E + E', where E has
-# a lower triangular block for each level. The columns C change by C E, and v' S v changes by 2 v' (S - I) E v.
-# Therefore the derivatives are the upper triangles of the blocks of v v' (S - I).
+# Let L L' be the covariance of the coefficients of a level, and L^-1 d(L L') L'^-1 its relative change, as in
+# gap_of_blocks.default(). This change is E + E', where E has a lower triangular block for each level. The columns C
+# change by C E, and v' S v changes by 2 v' (S - I) E v. Therefore the derivatives are the upper triangles of the blocks
+# of v v' (S - I).
 gap_of_blocks.level_directions <- function(x, before, size, count) {
   rows <- before + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)

@@ -95,7 +95,7 @@ solution_of_levels <- function(field, w, b, from, tol, first) {
   solved(as.matrix(from))$solution
 }
 
-# The matrix H in the form of a system for solve_system(). The preconditioner is the matrix
+# The system with the matrix H, in the form that solve_system() requires. The preconditioner is the matrix
 #   [D, E'; E, L L' + E D^-1 E'],  E = A' D_y C,
 # where D is the diagonal of I + C' D_y C for observations with weights D_y, and L is the factor of F.
 system_of_levels <- function(field, w, first) {

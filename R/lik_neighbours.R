@@ -1,4 +1,4 @@
-# The neighbours of a Vecchia approximation, which are chosen again when the parameters of a search change.
+# Chooses the neighbours of a Vecchia approximation, and chooses them again when the parameters of a search change.
 
 # The conditioning sets of a likelihood, as a list of the functions that lik.R requires of a likelihood with neighbours.
 # Additional functions are

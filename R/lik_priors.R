@@ -7,7 +7,7 @@ priors_of <- function(prior, model, estimate, call) {
   check_prior_list(prior, model, estimate, call)
   parameters <- model$parameters
   full <- names(prior) %in% parameters$name
-  chosen <- integer() # for each row, the index of its prior; priors with full names come last
+  chosen <- integer() # for each row, the index of its prior; full names come last and replace short names
   for (k in order(full)) {
     rows <- prior_rows(names(prior)[[k]], parameters, call)
     chosen[as.character(rows)] <- k

@@ -4,7 +4,7 @@
 # without a response; `how` has the ordering and the number of `neighbours`. Returns NULL if the trend does not leave a
 # degree of freedom, otherwise a list of
 #   data, n      the observations
-#   order        their order
+#   order        the order of the observations
 #   trend        the trend as an orthonormal matrix q times r; `ones`, the coefficients of a constant, if the trend
 #                contains a constant
 #   held         hold_sets() of points and q

@@ -32,7 +32,7 @@ with_settings <- function(how, settings) {
   replace(how, names(settings), settings)
 }
 
-# TRUE for fields in which other observations may still have influence, given the values of a few neighbours.
+# TRUE for fields in which distant observations may have influence even if the values of a few neighbours are known.
 may_need_inducing_points <- function(model) {
   if (!has_field(model)) return(FALSE)
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))

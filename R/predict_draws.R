@@ -18,7 +18,7 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)
   likelihood <- likelihood_for(sampled$data, sampled$model, sampled$how)
-  likelihood$evaluate(unname(sampled$theta)) # neighbours are those at the mode
+  likelihood$evaluate(unname(sampled$theta)) # chooses the neighbours at the mode, for all draws
   groups <- same_draws(posterior$number[rows])
   with_bar("Averaging", lapply(seq_along(groups), function(k) {
     say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))

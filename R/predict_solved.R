@@ -25,8 +25,9 @@ iterative_conditioning <- function(object, local) {
   }, function() inverse_diagonal(object))
 }
 
-# The conditioning for the exact and the iterative method. The argument `explained` is a function that returns a list:
-# explain(), a result of explained_targets(), and `width`, the maximum number of targets in one call of explain().
+# The conditioning for the exact and the iterative method. The argument `explained` is a function that returns a list of
+# two elements: `explain`, the function that explained_targets() returns, and `width`, the maximum number of targets in
+# one call of this function.
 solved_conditioning <- function(object, local, explained, diagonal, exact = FALSE) {
   process <- function(targets) as.vector(gathered(covariance_times(object, targets$u, object$state$alpha), targets))
   moments <- function(targets) {

@@ -49,7 +49,8 @@ rows_of_targets <- function(targets) {
   cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
 }
 
-# The argument `ranges` of an operator that combines cluster k of i only with cluster k of j.
+# The argument `ranges` of an operator. Row k of `i` and row k of `j` are ranges of points, and the operator combines
+# the points in row k of `i` only with the points in row k of `j`.
 paired_ranges <- function(i, j) {
   number <- seq_len(nrow(i))
   list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)

@@ -192,8 +192,8 @@ for_nearest <- function(model, u, test, count = 200) {
   test(nearest_semivariance(model, u[rows, , drop = FALSE], u))
 }
 
-# For each point of x, which are some of the points y: the variance of the field, and the smallest semivariance with
-# another point of y.
+# The points x are a subset of the points y. Returns, for each point of x, the variance of the field and the smallest
+# semivariance with another point of y.
 nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
   # uses the CPU, which takes less time than compiling a GPU kernel that runs once

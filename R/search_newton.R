@@ -37,7 +37,7 @@ information_search <- function(theta, evaluate, model, profile, control) {
 #   unraised         the point before raise_parameters() moved the search
 #   loss             the mean loss of log-likelihood due to random probes, after probe_loss() has computed it
 #   lifted           the rows of variances that raise_parameters() has raised, in this search or, according to
-#                    control$lifted, in the search before
+#                    control$lifted, in the previous search
 new_search <- function(theta, evaluate, model, profile, control) {
   parameters <- model$parameters
   estimated <- !parameters$fixed

@@ -47,9 +47,9 @@ with_bounds <- function(model, u, y) {
   with_free_parameters(model, variance)
 }
 
-# The maximum range of a search, in extents of the data. For a smooth field with little noise, the optimal variance is
-# far above the variance of the data, and the optimal range is far above the extent of the data. The optimal range of a
-# coordinate without an effect is infinite.
+# The maximum range of a search, in extents of the data. The maximum is large for two reasons. For a smooth field with
+# little noise, the optimal variance is far above the variance of the data, and the optimal range is far above the
+# extent of the data. The optimal range of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }

@@ -4,9 +4,10 @@
 # The roles of parameters in the search, with the names that the C++ code uses (src/sets/response_parameters.h).
 response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
 
-# The parameters of a model, with their bounds on the scale s of the search. Variances have three roles: for the nugget,
-# the share in the total variance is exp(-s); for the first variance, the share is 1 - exp(-s); each other variance is
-# exp(s) times the first variance.
+# The parameters of a model, with their bounds on the scale s of the search. Variances have three roles. One element s
+# of the search determines two variances, before all variances are multiplied by the profiled scale: the first variance
+# is 1 - exp(-s), and the nugget is exp(-s). Each other variance has a separate element s and is exp(s) times the first
+# variance.
 response_parameters <- function(model) {
   table <- model$parameters
   first <- setdiff(model$scale, model$nugget)[[1]]

@@ -2,7 +2,7 @@
 
 # A matrix with a row of parameters theta for each start, for a model with bounds. Values that the user gave are kept,
 # except for angles and parameters of user-defined formulas, which always have a value: angles differ between starts,
-# and every other start varies the parameters of formulas.
+# and three of four successive starts vary the parameters of formulas.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind %in% c("angle", "free") & !parameters$fixed)
@@ -81,8 +81,8 @@ free_start <- function(row, position, n) {
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
 }
 
-# Changes the factors of the covariance in a start, so that the variance of the covariance equals the variance of the
-# response.
+# Multiplies a parameter that is a factor of the whole covariance, if there is one, so that the variance of the
+# covariance at a start is similar to the variance of the response.
 rescaled_start <- function(model, value, total) {
   factors <- which(model$parameters$multiplies %in% TRUE)
   if (!length(factors)) return(value)
@@ -140,7 +140,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
     rows <- rows_of_blocks(block, size, seed)
     return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
   }
-  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # twice `size`: random rows may be neighbours
+  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # spare rows, because random rows may be neighbours
   some <- order[seq_len(size %/% 2)]
   width <- column_extents(u)
   scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))

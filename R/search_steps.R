@@ -37,10 +37,11 @@ leave_floor <- function(search) {
   if (length(higher)) move_if_better(search, higher)
 }
 
-# If the gradient vanishes although the likelihood has no optimum at the point, raises parameters. A search does so at
-# most once; search_result() returns to the point before if the search ends at a lower likelihood. Variances that the
-# search before raised, and that are nearly zero again, are not raised a second time. A search that begins at an earlier
-# optimum (`starts` of 0) raises parameters only if the likelihood increases.
+# If the gradient vanishes although the likelihood has no optimum at the point, raises parameters. A search raises
+# parameters at most once. If the search then ends at a lower likelihood than before, search_result() returns the point
+# at which the parameters were raised. Variances that the previous search raised, and that are nearly zero again, are
+# not raised a second time. A search that begins at an earlier optimum (`starts` of 0) raises parameters only if the
+# likelihood increases.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
   higher <- off_the_floor(search, search$lifted)
@@ -55,7 +56,7 @@ raise_parameters <- function(search) {
 }
 
 # If the optimum with the present probes may have a far lower likelihood than the true optimum, draws more probes and
-# reduces the residuals. A search does so at most once.
+# solves systems to smaller residuals. A search calls this function with effect at most once.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)

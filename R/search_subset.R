@@ -50,7 +50,7 @@ part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
   part <- subset_target(target, target$sample_rows(target$data, size))
-  candidates <- part_optimum(candidates, part) # the optima of a smaller part
+  candidates <- part_optimum(candidates, part) # first searches a smaller part
   part$likelihood$use(10L)
   best <- best_from(candidates, part)
   if (is_singular(best)) candidates else rbind(best$theta)

@@ -74,7 +74,7 @@ reporting_target <- function(target) {
     count <<- count + 1
     word <- if (length(model$prior)) ", log posterior density " else ", log-likelihood "
     value <- if (state$has_value) paste0(word, likelihood_text(-state$value / 2))
-    # a search usually evaluates 3 to 7 likelihoods
+    # the fraction assumes 4 more likelihoods, because a search usually evaluates 3 to 7
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (target$how$control$progress == "steps") {
       # reports the variances at the profiled scale

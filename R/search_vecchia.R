@@ -3,9 +3,10 @@
 
 # The first search uses 10 neighbours, so that a likelihood takes a fifth of the time; the second search uses all
 # neighbours. The conditioning sets are fixed during a search. If the nearest neighbours at the end of the search differ
-# from those in the sets, the search continues with the new nearest neighbours. If a search raises variances that are
-# nearly zero and returns to nearly zero, the next searches do not raise them again at their ends, because such a detour
-# takes as long as all other steps; they still compare the likelihood with raised variances when they begin.
+# from those in the sets, the search continues with the new nearest neighbours. A search may raise variances that are
+# nearly zero, and the variances may return to nearly zero. In this case, the next searches do not raise these variances
+# again at their ends, because such a detour takes as long as all other steps. When the next searches begin, they still
+# test whether raised variances increase the likelihood.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   few <- likelihood$few()

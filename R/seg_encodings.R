@@ -47,7 +47,7 @@ as_complex_equal <- function(x) encoding(list(bare(x, match(x, unique(x[!is.na(x
 # count(part) returns the number of values in each segment.
 run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", call = caller_env()) {
   encoded <- value_rules[[class_of_values(x)]][[op]](x)
-  none <- if (op %in% c("min", "max", "range")) NA # some classes have no infinite value
+  none <- if (op %in% c("min", "max", "range")) NA # NA, because some classes have no infinite value
   result <- encoded$back(lapply(encoded$parts, run, none))
   if (is.null(empty)) return(result)
   alike <- identical(class(c(result)), class(c(x)))

@@ -84,7 +84,7 @@ check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)
   }
-  if (is_gpu_matrix(eta)) size <- c(size[1], prod(size[-1])) # several results of a segment are columns
+  if (is_gpu_matrix(eta)) size <- c(size[1], prod(size[-1])) # on the GPU, results are columns
   dims <- dim(eta) %||% length(eta)
   wide <- \(size) as.numeric(size[size != 1])
   flat <- length(wide(dims)) <= 1

@@ -51,8 +51,9 @@ level_numbers <- function(g, sort) {
   numbers
 }
 
-# The groups by several keys: the distinct combinations of keys that occur. The indices of two keys are combined to one
-# number, and the distinct combined numbers are numbered from 1 again; then the next key is added.
+# The groups by several keys: the distinct combinations of keys that occur. The indices of two keys are combined into
+# one number, and the distinct combined numbers are numbered from 1 again. These numbers are then combined with the
+# indices of the next key.
 joint_numbers <- function(columns, sort, call) {
   each <- lapply(unname(columns), group_numbers, TRUE, call)
   rows <- lapply(each, group_rows)
@@ -67,8 +68,8 @@ joint_numbers <- function(columns, sort, call) {
   numbers
 }
 
-# Combines pairs of indices to single numbers, which sort by the first index, and by the second index among pairs with
-# equal first indices.
+# Combines each pair of indices into one number. The numbers sort by the first index, and by the second index among
+# pairs with equal first indices.
 pair_numbers <- function(joint, rows, count) {
   as_number <- if (joint$count * count < .Machine$integer.max) as.integer else as.numeric
   (as_number(joint$rows) - 1L) * as_number(count) + rows

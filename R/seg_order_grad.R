@@ -1,5 +1,5 @@
-# Gradients of order statistics. Each result is a weighted mean of at most two values, and the incoming gradient is
-# distributed to these values.
+# Gradients of order statistics. An order statistic is a weighted mean of at most two values, and the gradient for each
+# of these values is the incoming gradient times the weight of the value.
 
 order_gradient <- function(op) {
   force(op)

@@ -92,7 +92,8 @@ is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "
 # Raises an error if `offsets` may be groups, because offsets divide the values into different segments than groups do.
 # `made` is the user's call. If the call names the argument `offsets`, all values are accepted; if the call passes on
 # `...`, the values were already checked. Distinct numbers below n are accepted, because they define the same segments
-# as groups and as offsets. Numbers from 0 to n are accepted, because they cannot be groups.
+# as groups and as offsets. Vectors that begin with 0 and end with n are accepted, because they have the form of
+# offsets.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))

@@ -48,9 +48,10 @@ spread_windows <- function(eta, plan, windows, table) {
   add_to_rows(eta[each$from, , drop = FALSE], matrix(each$row, length(each$row), ncol(eta)), nrow(eta))
 }
 
-# The windows that contain each value. If no window begins or ends before the previous window, the windows that contain
-# a value are adjacent and are returned as a range of windows; otherwise NULL. If all windows have the same width, the
-# result is this width with left and right exchanged, and `table` is not read.
+# The windows that contain each value. If the first positions of successive windows never decrease, and their last
+# positions never decrease, the windows that contain a value are adjacent, and are returned as a range of windows. In
+# all other cases, the result is NULL. If all windows have the same width, the result is this width with left and right
+# exchanged, and `table` is not read.
 windows_around <- function(windows, table) {
   if (is_one_width(windows)) return(list(left = windows$right, right = windows$left, partial = TRUE))
   last <- table$first + table$length - 1

@@ -51,10 +51,10 @@ shape_rolled <- function(result, x, outputs) {
   array(result, c(size, length(outputs)), c(names, list(outputs)))
 }
 
-# A list with elements for all positions, which count the values of all segments, one segment after the other: `rows`,
-# the row of x; `first`, the first position of the window, from 0; `length`, the number of values in the window;
-# `before`, the position of the first value of the window in its segment; and `counts`, which is TRUE if the window has
-# a result.
+# A list of vectors with an element for each position. Positions number the values of all segments, one segment after
+# the other. The vectors are `rows`, the row of x; `first`, the first position of the window, from 0; `length`, the
+# number of values in the window; `before`, the position of the first value of the window in its segment; and `counts`,
+# which is TRUE if the window has a result.
 window_table <- function(plan, windows) {
   from <- seg_values(segments(plan)$pointer)
   n <- rep(from$lengths, from$lengths)

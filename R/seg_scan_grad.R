@@ -21,7 +21,7 @@ scan_gradients <- list(
   logsumexp = function(x, eta, run, recur, following, ...) {
     y <- run(x, "logsumexp")
     fraction <- exp(y - following(y))
-    fraction[is.na(fraction)] <- 0 # NA at the last value, or if both y are -Inf
+    fraction[is.na(fraction)] <- 0 # NA at the last value, or if y is -Inf at two adjacent values
     exp(x - y) * recur(eta, fraction)
   }
 )
@@ -58,7 +58,8 @@ within_segments <- function(gradient, plan) {
   gradient
 }
 
-# The functions run(), recur() and others that `scan_gradients` use. `reverse` is the direction of the original scan.
+# The functions run(), recur(), following(), center() and place(), which the elements of `scan_gradients` call.
+# `reverse` is the direction of the original scan.
 scan_verbs <- function(plan, reverse) {
   pointer <- segments(plan)$pointer
   backward <- reverse

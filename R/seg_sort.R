@@ -90,7 +90,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # numbers below 1, the step of ranks
+    least[there] <- least[there] + stats::runif(length(there)) # below 1, so only ties are reordered
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {

@@ -101,8 +101,8 @@ class_of_values <- function(x) {
   if (typeof(x) %in% stored) class
 }
 
-# TRUE for values whose class is in `value_rules`. For plain vectors of numbers, the first three tests, which are fast,
-# are FALSE.
+# TRUE for values whose class is in `value_rules`. The first three tests are fast, and all three are FALSE for plain
+# vectors of numbers.
 is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
 
 # Checks that x is a vector or matrix of plain numbers, or that its class allows the operation.

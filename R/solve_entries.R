@@ -17,7 +17,8 @@ system_entries <- function(op, b_name, input, n, call) {
   joined <- lapply(sides, function(side) unname(do.call(cbind, side)))
   if (is.null(joined$x) || !identical(joined$x, joined$y)) stop_unlike_points(call)
   places <- unlist(unname(Map(places_in, names(sides), sides)))
-  # the number 1 replaces b. If there are no parameters, theta is this number, because the formula must contain theta
+  # the number 1 replaces b. If there are no parameters, a variable theta with the value 1 replaces b, because the
+  # formula must contain theta
   one <- if (is.null(joined$theta)) "theta" else "1"
   list(formula = replace_names(formula, c(places, stats::setNames(one, b_name))),
        theta = as.vector(joined$theta) %||% 1, u = joined$x)

@@ -39,12 +39,12 @@ joined_neighbours <- function(near, more) points_joined(near, more, threads())
 # A search tree of the rows of u. The search functions in this file accept the tree in place of u, so that the tree is
 # built once for several searches.
 search_tree <- function(u, workers = threads()) {
-  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees must not replace large trees
+  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees must not displace large trees from the cache
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
 }
 
-# The result of compute(), which depends on `key` alone. Within with_trees(), the last `max_entries` results of a kind
-# are cached.
+# The result of compute(), which depends on `key` alone. Within with_trees(), the last `max_entries` results with the
+# same `kind` are cached.
 recalled <- function(kind, key, compute, max_entries = 1) {
   if (is.null(the$recalled)) return(compute())
   before <- the$recalled[[kind]]

@@ -6,14 +6,14 @@
 # in turn. With `effects`, coefficients with independent priors N(0, 1) come before the points. `effects` is a list of
 # `count`, the number of coefficients; `start` and `columns`, in which elements start[i] + 1 to start[i + 1] of
 # `columns` are the coefficients that are observed together with point i; and the sparse_symmetric() matrix `within` of
-# pairs of coefficients that are observed together. A precision is then a list of the `diagonal`, of the entries
-# `across` between points and coefficients in the order of `columns`, and of the matrix `within` of coefficients, whose
-# diagonal is a part of `diagonal`. With effects, the factor is incomplete. `wide`, larger sets of neighbours, adds
-# entries to the pattern of the factor, so that fewer entries are dropped. Coefficients that are observed with every
-# point may be dense: `dense` has their ascending indices among all coefficients, and `count`, `columns` and `within`
-# describe only the other coefficients. Precisions then also have `share`, the weights of the observations, and the list
-# `border`: `of`, the point of each observation, and the `entries` of effects at the observations. See
-# src/neighbours/border.h.
+# pairs of coefficients that are observed together. With `effects`, a precision is a list of the `diagonal`, of the
+# entries `across` between points and coefficients in the order of `columns`, and of the matrix `within` of
+# coefficients, whose diagonal is a part of `diagonal`. With effects, the factor is incomplete. `wide`, larger sets of
+# neighbours, adds entries to the pattern of the factor, so that fewer entries are dropped. Coefficients that are
+# observed with every point may be dense: `dense` has their ascending indices among all coefficients, and `count`,
+# `columns` and `within` describe only the other coefficients. If some coefficients are dense, precisions also have
+# `share`, the weights of the observations, and the list `border`: `of`, the point of each observation, and the
+# `entries` of effects at the observations. See src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     behind_effects <- function(near) {
@@ -63,8 +63,8 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$by <- self
     pattern$filled$inverse <- pattern$filled$observed <- NULL
   }
-  # writes the entries of a precision with effects to the matrix, unless the matrix has them, and returns the diagonal of
-  # the precision
+  # writes the entries of a precision with effects to the matrix of the C++ object, unless this matrix already has the
+  # entries, and returns the diagonal of the precision
   observed <- function(w) {
     if (!is.list(w)) return(w)
     held <- current()

@@ -25,8 +25,8 @@ sparse_graph <- function(near, neighbours) {
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
-# Returns a variant of sparse_graph() for searches. The variant returns the latest graph as long as ranges change only
-# by a common factor.
+# Returns a variant of sparse_graph() for searches of parameters. The variant returns the latest graph as long as the
+# ranges of the covariance change only by a common factor, because neighbours stay the same.
 remembered_graph <- function() {
   last <- NULL
   function(near, neighbours) {

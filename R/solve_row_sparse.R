@@ -53,7 +53,8 @@ scaled_system <- function(pointer, diagonal) {
 }
 
 # The result of adjoint() if `by_gram` has the low-rank form, computed for `width` columns of `left` and `right` at a
-# time. Let a = U C left and b = U C right. The function of C' U' U C changes by the sum of a db + b da.
+# time. Let a = U C left and b = U C right. Changes da and db change the function of C' U' U C by the sum of all entries
+# of a db + b da, apart from the other terms of its derivatives.
 low_rank_adjoint <- function(rows, columns, values, by_gram, width = 16) {
   size <- length(by_gram$diagonal)
   none <- seq_len(size)

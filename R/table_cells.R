@@ -1,6 +1,6 @@
 # Cells of a table: boxes of a k-d tree over a sample of its rows, with about equal numbers of rows. Cells do not depend
-# on memory or workers, so that sums over cells are bit-identical. Cells are numbered in the order of the leaves of the
-# tree, so that cells with close numbers are near each other.
+# on memory or workers, so that sums over cells are bit-identical for any memory and any number of workers. Cells are
+# numbered in the order of the leaves of the tree, so that cells with close numbers are near each other.
 
 # The approximate number of rows of a cell, and the number of heads of a cell. The heads are the first points in the
 # ordering of the cell; they may be neighbours of points in any cell.

@@ -1,7 +1,7 @@
 # The chunks of a table in files of the work directory. The first pass over the table saves the chunks (table_scan.R);
 # workers then convert the chunks to records and sort the records by cell, without access to the source of the table.
 
-# The number of rows from which chunks are saved together in one file.
+# Chunks are collected in one file until the file has at least this number of rows.
 file_rows <- 2.5e5
 
 # A list of add(chunk), which saves the chunk, together with the following chunks if these are small, and of finish(),
@@ -43,7 +43,7 @@ read_elsewhere <- function(source, columns, formula, size, store, visit) {
   repeat {
     saved <- over_units(length(counts) + seq_len(each), save_chunk, source$read, columns, formula,
                         min(size, file_rows), list(path = store$path))
-    saved <- saved[cumsum(vapply(saved, is.null, NA)) == 0] # without results after the end
+    saved <- saved[cumsum(vapply(saved, is.null, NA)) == 0] # drops results after the last chunk
     for (about in saved) {
       visit(about)
       counts <- c(counts, about$n)

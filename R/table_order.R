@@ -16,7 +16,7 @@ order_cells <- function(sorted, partition, near_of, store, chosen = NULL, worker
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
   heads <- heads_of(sorted$rows, count)
-  before <- sorted$counts # rows before each cell in each file
+  before <- sorted$counts # becomes the number of rows before each cell, for each file
   for (file in seq_len(nrow(before))) before[file, ] <- cumsum(before[file, ]) - before[file, ]
   files <- list(counts = sorted$counts, before = before, columns = sorted$columns)
   parts <- over_units(cells, order_cell, heads, files, near_of, list(path = store$path), chosen, workers = workers)

@@ -11,8 +11,8 @@
 # Runs task(k, ...) for each unit k, and returns a list of the results in the order of the units. Each worker runs the
 # tasks of consecutive units, which are the same units in each evaluation of the likelihood, and keeps the data of these
 # units (held_unit()). If a worker dies, this process runs the tasks of its units, and the worker is replaced. At most
-# `workers` workers run tasks; table_memory.R determines this number from the memory. If it is 1, this process runs all
-# tasks.
+# `workers` workers run tasks; table_memory.R determines this number from the memory. If `workers` is 1, this process
+# runs all tasks.
 over_units <- function(units, task, ..., workers = Inf) begin_units(units, task, ..., workers = workers)()
 
 # Begins the tasks of over_units() in workers; returns a function that waits for their end and returns their results. If

@@ -60,7 +60,7 @@ as_gp <- function(model, fixed = FALSE) {
   }
   terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
   size <- function(name) sum(unlist(terms[names(terms) == name]))
-  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # smaller sums are rounding errors
+  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # sums below this number are rounding errors
   if (isTRUE(size("microscale") < -smallest)) {
     stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
                            {.val Nug} of at least -psill log(range).")

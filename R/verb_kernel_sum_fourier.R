@@ -2,9 +2,9 @@
 # Fourier transforms.
 #
 # Three errors are each about `precision` relative to the largest value of the kernel: the error of the truncated
-# series, the error of the window that spreads points to the grid, and the values of the kernel that are neglected. The
-# error of the sums is measured. As long as this error exceeds the tolerance, the sums are computed again with a smaller
-# `precision`.
+# series, the error of the window that spreads points to the grid, and the error of neglecting small values of the
+# kernel. The error of the sums is measured. As long as this error exceeds the tolerance, the sums are computed again
+# with a smaller `precision`.
 
 sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
   rows <- spaced_rows(nrow(x), 1000)
@@ -73,7 +73,8 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   }
 }
 
-# The maximum time of a sum over all pairs if no series is faster or precise enough.
+# If no series is faster or precise enough, all pairs are summed, unless the sum would take longer than this number of
+# seconds.
 most_exact_seconds <- 200
 # The maximum number of cells of the grid, which is an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
@@ -83,9 +84,9 @@ seconds_of_sums <- list(cpu = c(pairs = 2e-9, near = 3e-8, cells = 6e-7),
                         cuda = c(pairs = 2e-12, near = 1e-11, cells = 1e-7))
 
 # The periods of the torus. If the difference of two points is shifted by a period, the kernel at the shifted difference
-# must be negligible, or the shifted difference must be larger than all differences of points. From the span to twice
-# the span, where no differences of points lie, the kernel is multiplied by a function that falls smoothly to 0. `unit`
-# is a length over which the kernel changes noticeably.
+# must be negligible, or the shifted difference must be larger than all differences of points. In the second case, the
+# kernel is multiplied by a function that falls smoothly to 0 from the span to twice the span, where there are no
+# differences of points. `unit` is a length over which the kernel changes noticeably.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)
   span <- space$span[wide]
@@ -98,10 +99,10 @@ kernel_torus <- function(kernel, space, precision) {
     vapply(wide, \(k) max(abs(differences[values > level * top, k]), 0), 0)
   }
   reach <- 1.05 * pmax(extent(precision), 1e-3 * span)
-  open <- reach >= span # then not negligible at any difference
+  open <- reach >= span # TRUE if the kernel is nowhere negligible
   list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
        period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
-       least = ifelse(open, 4 * near_radius(precision), 16)) # a smooth_step() takes near_radius() cells
+       least = ifelse(open, 4 * near_radius(precision), 16)) # smooth_step() has near_radius() cells
 }
 
 # Points of the box [-1, 1]^d in all directions and at all scales: a sequence of low discrepancy, multiplied by powers

@@ -2,8 +2,8 @@
 # distances above a radius of near_radius() cells of the grid of modes. The difference between the kernel and its smooth
 # part is summed over pairs of near points.
 
-# The radius in cells. With this radius, the Fourier transform of smooth_step() is below `precision` at frequencies
-# above those of the modes.
+# The radius, in cells of the grid, within which the smooth part differs from the kernel. With this radius, the Fourier
+# transform of smooth_step() is below `precision` at frequencies above those of the modes.
 near_radius <- function(precision) {
   2 * sqrt(2 * log(1 / precision)) / pi * stats::qnorm(precision, lower.tail = FALSE)
 }

@@ -1,4 +1,4 @@
-# The sums by a given Fourier series, on the CPU or on a GPU.
+# Computes the sums of a kernel from its Fourier series, on the CPU or on a GPU.
 
 # Spreads b from the points y to the grid, multiplies by the coefficients, and interpolates at the points x. A GPU with
 # cuFFT does all steps; on the CPU, R computes the Fourier transforms.

@@ -74,7 +74,7 @@ tree_neighbours <- function(x, y, k, backend) {
 # point with more than k duplicates may be missing from its list; in this case, the last neighbour is removed.
 panel_neighbours <- function(x, y, k, backend) {
   size <- max(column_sizes(x), if (!is.null(y)) column_sizes(y))
-  if (size > 0 && abs(log2(size)) > 300) { # squares of coordinates would be 0 or infinite
+  if (size > 0 && abs(log2(size)) > 300) { # without scaling, squares would be 0 or infinite
     unit <- 2^min(-floor(log2(size)), 1000)
     near <- panel_neighbours(unit * x, if (!is.null(y)) unit * y, k, backend)
     return(list(index = near$index, distance = near$distance / unit))

@@ -87,8 +87,8 @@ morans_deviations <- function(values, n, call = caller_env()) {
 }
 
 # Returns a function of a matrix v: the product of the matrix of weights and v or, with `times` = 2, the product of the
-# matrix of squared weights and v. Coordinates are divided by their size, because I does not depend on the scale of
-# weights.
+# matrix of squared weights and v. Coordinates are divided by their largest absolute value, which prevents overflow and
+# is possible because I does not depend on the scale of weights.
 pair_weights <- function(x, power, backend, call = caller_env()) {
   if (power == 0) stop_equal_weights(call)
   check_distinct(x, call)

@@ -101,7 +101,7 @@ predict.kernops_pca <- function(object, newdata, backend = c("auto", "cpu", "cud
   new <- verb_points(newdata, "newdata", ncol(object$x))
   op <- kernel_product(object$kernel, ncol(new), length(object$values), check_backend(backend))
   products <- op(list(unname(new), unname(object$x), object$vectors, named_kernel(object$kernel, object$width)$s))
-  shift <- colSums(object$row_means * object$vectors) # column means of K cancel: vectors add up to 0
+  shift <- colSums(object$row_means * object$vectors) # column means have no effect: each vector sums to 0
   scores <- (products - rep(shift, each = nrow(new))) / rep(sqrt(object$values), each = nrow(new))
   rownames(scores) <- rownames(new)
   scores
