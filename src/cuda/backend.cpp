@@ -16,8 +16,8 @@ class CudaBackend : public Backend {
   bool pays_off(double work) const override { return work > 1e9 && available(); }
   bool fits(const Plan& plan, const Settings& settings) const override { return cuda::fits(plan, settings); }
 
-  // A reduction that stores the values of all pairs is planned such that the values of a column are contiguous:
-  // adjacent threads have adjacent rows, and thus write to adjacent addresses.
+  // If a reduction stores the values of all pairs, the plan makes the values of a column contiguous. Adjacent threads
+  // have adjacent rows, and thus write to adjacent addresses.
   Plan plan(Graph& graph, const Reduction& reduction) const override {
     Reduction here = reduction;
     if (reduction_table()[here.row].stores()) here.over = here.axes();

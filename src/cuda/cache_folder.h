@@ -13,7 +13,7 @@ class CacheFolder {
   enum State { usable, missing, untrusted, failed };
   struct File {
     std::string name;
-    std::int64_t time;  // time of the last change, in a unit of the system
+    std::int64_t time;  // time of the last change; the unit depends on the operating system
     std::uintmax_t bytes;
   };
 

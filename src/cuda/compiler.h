@@ -1,4 +1,4 @@
-// Compilation by NVRTC, the run-time compiler of the CUDA toolkit, with its messages.
+// Compiles CUDA texts by NVRTC, the run-time compiler of the CUDA toolkit, and returns the messages of the compiler.
 #pragma once
 #include <string>
 #include <vector>

@@ -71,8 +71,8 @@ struct Device {
   int number = 0;
   std::string name, architecture;
   int multiprocessors = 0;
-  bool starts_early = false;  // kernels can begin before the previous kernel has ended
-  bool fast_doubles = false;  // an operation on doubles takes at most four times as long as on floats
+  bool starts_early = false;  // true if kernels can begin before the previous kernel has ended
+  bool fast_doubles = false;  // true if operations on doubles take at most four times as long as on floats
   size_t bytes = 0;
   int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
@@ -139,7 +139,7 @@ class Buffer {
 inline DevicePointer address(const void* at) { return reinterpret_cast<DevicePointer>(at); }
 size_t memory_in_use(int device);     // bytes that Buffers have allocated
 size_t memory_left();                 // bytes that Buffers can still allocate on the current device
-void release_memory();                // returns the kept memory to the device
+void release_memory();                // frees the memory that is kept for reuse
 std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device; 0 for no limit
 
 // A function that runs the garbage collector of the host language, which destroys Buffers that no object refers to. The

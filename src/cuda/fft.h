@@ -18,7 +18,7 @@ class RealTransforms {
   RealTransforms(const RealTransforms&) = delete;
   RealTransforms& operator=(const RealTransforms&) = delete;
   void forward(double* grid, void* modes) const;
-  void inverse(void* modes, double* grid) const;  // without division by the number of cells; changes `modes`
+  void inverse(void* modes, double* grid) const;  // overwrites `modes`; does not divide by the number of cells
 
  private:
   int forward_ = -1, inverse_ = -1;

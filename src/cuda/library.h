@@ -10,7 +10,7 @@ namespace kernops {
 namespace cuda {
 
 void* open_library(const std::string& name);                        // null if there is no library with this name
-void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first library in the list that exists
+void* open_toolkit_library(const std::vector<std::string>& names);  // opens the first of these libraries that exists
 void* find_symbol(void* library, const char* name);
 
 template <class F> void find(void* library, const char* name, F& function) {

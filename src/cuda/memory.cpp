@@ -21,7 +21,7 @@ const std::thread::id first_thread = std::this_thread::get_id();
 // first thread runs, may use a pool at the same time.
 class Pool {
  public:
-  // Takes a kept block of at least `bytes` bytes, and of at most 9/8 of `bytes` plus 4096 bytes. Returns false if the
+  // Takes a kept block whose size is between `bytes` bytes and 9/8 of `bytes` plus 4096 bytes. Returns false if the
   // pool has no such block.
   bool take(size_t& bytes, DevicePointer& pointer) {
     const std::lock_guard<std::mutex> lock(mutex_);

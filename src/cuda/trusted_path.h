@@ -1,4 +1,4 @@
-// Opens folders that only the user and the administrator can change. The file is empty on Windows.
+// Opens folders that only the user and the administrator can change. On Windows, this header declares nothing.
 #pragma once
 #ifndef _WIN32
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-// Owns a file descriptor; -1 if there is none.
+// Owns a file descriptor; the number is -1 if there is no descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}

@@ -17,8 +17,8 @@ namespace {
 constexpr int threads = 256;
 constexpr Count many = 1024;  // number of columns per call of cuBLAS
 
-// The number of columns per call of the formula engine. This number is the size of the last variable of the formula,
-// and is 1 for a formula of a single column.
+// Returns the number of columns that one call of the formula engine computes. This number is the size of the formula's
+// last variable; the size is 1 if the formula computes a single column.
 Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
 
 Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
@@ -107,7 +107,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  // relative to the rounding errors of the CPU, because exponentials on the GPU have larger errors
+  // larger than on the CPU (1), because exponentials on the GPU have larger errors
   double rounding() const override { return 3; }
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,

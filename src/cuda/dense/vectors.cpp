@@ -28,7 +28,7 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Returns whether cuBLAS is installed, and a product of this size is large enough to open the library.
+// Returns true if cuBLAS is installed and a product of this size is large enough to justify opening the library.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
 // A copy of a matrix on the host, for factorisations on the CPU if cuSOLVER is not installed.

@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Writes the permutation that sorts numbers, as rows from 1.
+// Writes the permutation that sorts `keys` to `rows`, as row numbers that begin with 1.
 void sort_rows(const Copied<float>& keys, Count count, const Settings& settings, const Copied<double>& rows) {
   Segments all;
   all.values = count;

@@ -20,7 +20,7 @@ struct DeviceGrid {
 
 class DevicePoints {
  public:
-  // Copies `count` points x with the coordinates of the request, and sorts them.
+  // Copies `count` points from x, which have as many coordinates as the request, and sorts the copies by tile.
   DevicePoints(const SeriesRequest& request, const DeviceGrid& grid, const double* x, Count count);
 
   FourierPoints job{};

@@ -4,7 +4,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int most_in_unit = 4096;  // maximum number of points of a unit
+constexpr int most_in_unit = 4096;  // maximum number of points that one block adds to a tile
 
 // The number of points whose windows reach a tile.
 int points_near(const DeviceGrid& grid, const std::vector<int>& begins, int tile) {

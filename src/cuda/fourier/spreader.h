@@ -5,7 +5,7 @@
 namespace kernops {
 namespace cuda {
 
-// The division of points among blocks. A tile that many points reach has several units.
+// The division of the points into units, one for each block. A tile that many points reach has several units.
 struct Units {
   Units(const DeviceGrid& grid, const std::vector<int>& begins);  // `begins`: first point of each tile
 

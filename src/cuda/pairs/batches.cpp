@@ -71,7 +71,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
-  // one state more for the earlier batches of columns
+  // if columns are divided into batches, one more state, which belongs to the earlier batches
   batch.states = merges && !task.plan.stores ? splits + streams : 0;
 }
 

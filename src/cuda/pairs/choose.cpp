@@ -11,8 +11,8 @@ namespace {
 
 namespace table = crossover;
 
-// Chooses a recipe (the kernel and its parameters) from the features of a plan. Several of its decisions test the same
-// conditions, which are therefore functions.
+// Chooses a recipe (the kernel and its parameters) from the features of a plan. Several decisions test the same
+// conditions; therefore these conditions are member functions.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)

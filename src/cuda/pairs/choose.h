@@ -51,7 +51,7 @@ struct Recipe {
   // if true, the threads that hold the contractions of pairs evaluate these pairs; if false, each thread evaluates the
   // pairs of one row
   bool in_place = false;
-  bool much_work = false;  // a pair takes many instructions: a thread processes one column at a time
+  bool much_work = false;  // true if a pair takes many instructions; a thread then processes one column at a time
   bool in_bulk() const { return layout == Layout::in_bulk; }
   bool sums_vectors() const { return mainloop == Mainloop::wide && consumer == Consumer::vector_sum; }
   Count rows() const {  // number of rows that a block processes at a time
@@ -77,14 +77,15 @@ struct LayoutFeatures {
 };
 struct PairFeatures {
   LayoutFeatures by_rows, by_tiles, in_bulk;
-  // of the layout by_rows: registers of a row; entries of the reduced value f and of its weights w; k of a top-k
-  // reduction
+  // Features of the layout by_rows: the number of registers of a row; the numbers of entries of the reduced value f and
+  // of its weights w; and k of a top-k reduction.
   int row, size, weights, k;
   bool sums, exponentiates, stores;
-  // The number of entries of contractions by panels, and of vectors that panels sum; 0 if there are none.
+  // The number of entries of the vectors that panels contract, and of the vectors that panels sum; 0 if there are no
+  // such vectors.
   int contracted, panel_sum;
   bool several, differences;  // a sum needs several numbers of a pair; a sum adds x - y (gradient)
-  int nearest;                // entries of vectors in searches for the nearest columns
+  int nearest;                // number of entries of vectors in searches for the nearest columns
 };
 struct Layouts {
   std::array<TiledPlan, 3> plans;
@@ -119,7 +120,8 @@ constexpr int last_attempt = 2;
 Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu& gpu, const Extent& extent,
               int attempt = 0);
 
-// the settings of a recipe: reductions in bulk always use float64
+// Returns the settings for a recipe; reductions in bulk store rows and columns in float64 even if the user requests
+// float32.
 Settings numbers_of(const Recipe& recipe, Settings settings);
 bool adds_by_tiles(const Settings& settings);   // true if tensor cores may add up floats
 bool adds_carefully(const Settings& settings);  // true for Kahan sums, and for sums of floats in doubles

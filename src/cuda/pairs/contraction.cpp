@@ -65,8 +65,7 @@ class Tiler : Tiling {
     }
   }
 
-  // If a factor of the summand depends only on the row, multiplies the sum of the row by this factor, instead of every
-  // term.
+  // If a factor of the summand depends only on the row, multiplies the row's sum, and not every term, by this factor.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {

@@ -21,8 +21,8 @@ constexpr int any_tiles = 15;         // a  tiles are never used up to this limi
 constexpr int row_too_long = 72;      // a  tiles are always used above this limit
 constexpr int product_by_tiles = 32;  // a  minimum entries of an inner product outside an exponent
 constexpr int columns_by_tiles = 14;  // c  minimum entries of a summed vector of the column
-// m  maximum registers of a row; if they exceed the registers of a thread, they are in local memory, which a device
-// reserves for every thread that it can run
+// m  maximum number of registers of a row; registers that a thread lacks become local memory, which a device reserves
+// for every thread that it can run
 constexpr int most_registers = 16384;
 
 // Contractions and vector sums by tiles: minimum numbers of entries, and the maximum number of contractions. An entry
@@ -35,7 +35,7 @@ constexpr int product_beside_states = 24;
 constexpr int summed = 8, reduced_by_entries = 48;
 // m  maximum number of contractions of a plan, and of vectors of a level from which an entry is computed
 constexpr int most_contractions = 4, most_leaves = 2;
-constexpr int most_numbers = 4;  // d  numbers of a pair that the entries of a sum read
+constexpr int most_numbers = 4;  // d  how many numbers of a pair the entries of a sum may read
 // c  searches for nearest columns: minimum entries for distances and for inner products, and maximum k
 constexpr int nearest = 6, nearest_product = 16, most_k = 256;
 
@@ -44,13 +44,13 @@ constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_r
 // a  a thread has 3 rows only if the sum has at least `three_rows_sum` entries, and a row at most `three_rows`
 // registers
 constexpr int three_rows_sum = 8, three_rows = 40;
-constexpr int rows_of_a_processor = 64;        // a  minimum rows per multiprocessor and row of a thread
+constexpr int rows_of_a_processor = 64;        // a  minimum rows per multiprocessor, divided by the rows of a thread
 constexpr int many_rows_of_a_processor = 256;  // a  minimum rows per multiprocessor for blocks of 256 threads
 constexpr Count few_rows = 128;                // a  up to this number of rows, blocks compute the columns of tiles
 // m  threads compute their rows if there are at most `few_columns` columns (one split), and at least
 // `rows_of_few_columns` rows
 constexpr Count few_columns = 256, rows_of_few_columns = 1 << 16;
-constexpr int made_row = 32;   // m  entries of a row in the local memory of its thread
+constexpr int made_row = 32;   // m  maximum entries of a row that its thread computes, in local memory
 constexpr int much_work = 64;  // a  instructions of a pair; above this limit, threads have one row and unroll nothing
 // a  number of unrolled columns for floats, for doubles or roots, and for 3 rows per thread
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;
@@ -61,7 +61,7 @@ constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;
 constexpr int little_work = 16, kept_of_row = 8, kept_of_column = 16;
 constexpr int short_contraction = 64;     // a  maximum entries for tiles with 64 columns
 constexpr int totals_in_registers = 256;  // c  maximum entries of a sum
-constexpr int shared_bytes = 48 * 1024;   // m  available to a block on every GPU
+constexpr int shared_bytes = 48 * 1024;   // m  shared memory that a block can use on every GPU
 
 // Warp groups (four warps that multiply together): limits of the number of contracted entries.
 constexpr int warpgroups = 33, warpgroups_summed = 448;  // d  minimum, and maximum with a vector sum
@@ -86,7 +86,7 @@ constexpr Panels digits{48, 320, 128, 256, 128, 320, 320, 448};  // c, d  the me
 constexpr int panel_wide = 113;                                  // e  minimum entries of a wide sum
 // b, c  minimum entries of a sum, and minimum contracted entries for sums with exponential weights
 constexpr int panel_columns = 32, weighed_contracted = 448;
-constexpr int longest_digits = 1 << 15;  // m  products of digits are less than 2^31
+constexpr int longest_digits = 1 << 15;  // m  maximum entries: sums of products of digits stay below 2^31
 constexpr Count panel_rows = 512;        // b  minimum number of rows and of columns
 
 // Lists of nearest columns: the minimum number of columns per multiprocessor, and the minimum 2^bits of the quotient
@@ -94,7 +94,7 @@ constexpr Count panel_rows = 512;        // b  minimum number of rows and of col
 struct Lists {
   Count columns, bits;
 };
-constexpr Lists lists{16, 19}, lists_of_long{4, 17};  // c, f  minimum values; minimum values for long vectors
+constexpr Lists lists{16, 19}, lists_of_long{4, 17};  // c, f  limits in general, and for long vectors
 constexpr int long_listed = 64;                       // f  minimum entries of long vectors
 constexpr Count list_rows = 512;                      // c  minimum number of rows
 constexpr Count most_listed = Count(1) << 30;         // m  maximum number of rows and of columns

@@ -174,7 +174,7 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.recipe.sums_vectors()) {
-    // true if one block must merge all entries of the sums of a row
+    // true if one block must merge all entries of a row's sums, because these entries share a shift
     const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);

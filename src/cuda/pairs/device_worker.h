@@ -34,7 +34,7 @@ struct Task {
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
-  // Returns false for a level whose items the kernel of the pairs computes.
+  // Returns whether another kernel fills the level; if not, the kernel of the pairs computes the items of the level.
   bool is_filled(Level level) const {
     return level == Level::uniform ||
            recipe.operands != (level == Level::row ? Operands::made_rows : Operands::made_columns);

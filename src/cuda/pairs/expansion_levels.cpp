@@ -58,7 +58,7 @@ class Placing {
   void take_roots() {
     const int size = plan_.slots[e_.row].size;
     // Norms are squared lengths of the vectors r x, divided by this number. The limit 32 of norms then allows lengths
-    // up to 46,000, at which rounding errors are 5e-12.
+    // up to 46,000, at which the rounding errors of r x are 5e-12.
     const double room = 1 << 26;
     const int most = add(Level::uniform, OpId::Mult, 1, valid_weights(), tiling_.constant(room));
     const auto take = [&](Level level, int from, int& vector, int& norm) {

@@ -1,4 +1,4 @@
-// Computes the three layouts of a plan (by rows, by tiles, in bulk) and the features of each.
+// Computes the three layouts of a plan (by rows, by tiles, in bulk) and the features of each layout.
 #include <set>
 
 #include "cuda/pairs/choose.h"

@@ -49,7 +49,7 @@ Grid::Grid(const Task& task, Range rows, Range columns, Count most)
   for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
   const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.columns > b.columns; };
   const Count count = Count(all.rows.size());
-  for (Count n = 0; n < count; n += most)  // the largest blocks start first, so that the launch ends evenly
+  for (Count n = 0; n < count; n += most)  // the largest blocks start first, so that multiprocessors finish together
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
   blocks_ = uploaded(all.rows), intervals_ = uploaded(all.columns);
 }

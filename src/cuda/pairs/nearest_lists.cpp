@@ -15,7 +15,7 @@ constexpr unsigned threads = 128, warps = threads / 32;
 
 Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
 
-// Returns the number of floats that have the size of one vector of 16-bit numbers, rounded up to chunks of 64 bytes.
+// Returns the size of one vector of 16-bit numbers, in floats; vectors are padded to chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
@@ -47,7 +47,7 @@ struct Points {
 // would take more time, because each split fills its own lists.
 struct Splits {
   int count, columns;  // number of splits; columns of each split except the last one
-  int stride;  // number of tiles from a tile to the next processed tile, which is far away; all tiles are visited
+  int stride;          // distance, in tiles, to the tile that is processed next (tile_after() in cuda/wide/nearest.cuh)
 
   Splits(Count rows, Count columns_of_row, Count filled) {
     constexpr Count least_tiles = 8;

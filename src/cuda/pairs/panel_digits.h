@@ -1,6 +1,6 @@
 // Products of panels (parts of the matrix of all pairs) if the user requests float32. Each number is split into digits,
-// and cuBLAS multiplies the digits on the 8-bit integer units (cuda/wide/panel_digits.cuh). Products of digits are
-// exact for numbers of any size, and several times as fast as products of floats.
+// and cuBLAS multiplies the digits on the 8-bit integer units (cuda/wide/panel_digits.cuh). The integer products of
+// digits are exact, and several times as fast as products of floats.
 #pragma once
 #include <kernops/jobs/panels.h>
 
@@ -57,7 +57,7 @@ class PanelDigits {
   std::deque<Vectors> numbers_;
   const Buffer results_;  // results of the products of digits, first for contractions and later for sums
   void *make_digits_, *add_products_;
-  const void* first_column_ = nullptr;  // the address of the first column with digits
+  const void* first_column_ = nullptr;  // address of the first column; null before contract()
 };
 
 }  // namespace cuda

@@ -1,7 +1,8 @@
 // Finds the products and sums of panels: parts of the matrix of pairs that cuBLAS multiplies (cuda/pairs/panels.cpp). A
 // contraction of a pair must be the inner product of a vector of the row and a vector of the column. The summand is
 // split into terms: numbers of the pair times vectors of the column, and numbers of the pair times vectors of the row.
-// A term with a vector of the row only needs the total of its numbers. For example, a Hessian times a vector is the sum
+// If a term has a vector of the row, only the total of the term's numbers is needed. For example, a Hessian times a
+// vector is the sum
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
 //
@@ -173,8 +174,8 @@ class Placing {
     return expands() && multiply_difference(made);
   }
 
-  // Replaces the contraction (x - y | h) by products, where h is a vector of the row or of the column. x - y may have
-  // weights.
+  // Replaces the contraction (x - y | h) by products, where h is a vector of the row or of the column. The difference
+  // may be multiplied by weights.
   bool multiply_difference(Entries& made) {
     if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
     const Step difference = made.steps[0], contraction = made.steps.back();

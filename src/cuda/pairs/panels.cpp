@@ -98,8 +98,8 @@ class PanelSums {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
-  // Returns the number of matrices that a panel needs. Each matrix first has a contraction of each pair, which a number
-  // of the pair then overwrites.
+  // Returns the number of matrices that a panel needs. A matrix first contains a contraction for each pair; later, a
+  // number of the pair overwrites this contraction.
   static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 

@@ -61,9 +61,9 @@ class Writer {
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // Writes the constants of a panel: the length of summed vectors, and the slot of the factor of their sums. Three
-  // lists have an element for each number of a pair: whether the number multiplies a vector of the column; the vector
-  // of the row by which the total of the number is multiplied; and the factor of this total.
+  // Writes the constants of a panel: the length of summed vectors, and the slot of a factor by which the sums are
+  // multiplied. Three lists have an element for each number of a pair: whether the number multiplies a vector of the
+  // column; the vector of the row by which the total of the number is multiplied; and the factor of this total.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };

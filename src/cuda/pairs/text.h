@@ -23,7 +23,7 @@ struct Words {
   std::string call(const Step& step, int size, const Names& names) const;  // the call of an operation for a pair
   // a call that stores its result in the variable `result`
   std::string call_to(const std::string& result, const Step& step, const Names& names) const;
-  bool has_own_call(const Step& step) const;  // true if call() does not write the usual call of apply()
+  bool has_own_call(const Step& step) const;  // true if call() writes a call of another function than apply()
   bool watches_turns() const;                 // true if sines and cosines use cuda/turns.cuh
 
  private:

@@ -103,7 +103,7 @@ struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // used by one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
   Expansion expansion{};
-  Entries inner_product{};  // replaces the contraction of the distance
+  Entries inner_product{};  // the inner product that replaces the contraction of the distance
   std::vector<Entries> contractions;
   Entries vector_sum{};
   Nearest nearest{};

@@ -23,7 +23,7 @@ void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double 
 // fit into one batch.
 void seg_scan(const SegmentRequest& work);
 
-// Converts a request to a SegmentRequest without weights. Sorting and statistics of sorted values
+// Converts a request to a SegmentRequest without weights, because sorting and statistics of sorted values
 // (cuda/segments/sort.cpp) read their values like a reduction.
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
@@ -137,8 +137,8 @@ struct SortPieces {
     std::unique_ptr<Buffer> memory;
   };
   List short_ones, medium, parts, tiles, numbers;  // numbers: the numbers of the segments in `parts` and `tiles`
-  Count longest, longest_of_all;                   // the greatest length of a segment in `parts`; in `parts` or `tiles`
-  unsigned by_digits;                              // number of segments in `tiles`
+  Count longest, longest_of_all;  // the greatest length of a segment: in `parts`, and in `parts` or `tiles`
+  unsigned by_digits;             // number of segments in `tiles`
 };
 
 // The plans of all batches of segments. The Segments object keeps this object, so that plans are computed only once if

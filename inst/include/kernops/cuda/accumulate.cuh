@@ -4,7 +4,7 @@
 //   start()             initialises the state
 //   add(f, w, j, n)     adds n values, with the indices j, j + 1, ...
 //   settle()            is called after each tile
-//   adopt(j)            is called with the first index that was added
+//   adopt(j)            is called after the last value, with the index of the first value (only for given pairs)
 //   merge(o)            joins the state o, which has later indices; if `any_order`, indices may have any order
 //   finish(out, stride) writes the results
 #pragma once

@@ -12,7 +12,8 @@ __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (lo
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
 __device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
 
-// A block of a reduction of all pairs: the first row, the end of the rows, and the range of the columns of the split.
+// The pairs of a block if all pairs are reduced: rows `first` .. `row_end` - 1 and columns `begin` .. `end` - 1, at
+// most the columns of one split.
 struct AllPairs {
   long long first, row_end, begin, end;
 
@@ -27,12 +28,12 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// A block of a reduction of given pairs: the columns lie in some intervals. Splits divide these columns as if the
-// intervals were contiguous.
+// The pairs of a block if only given pairs are reduced: the columns of the block's rows lie in some intervals. Splits
+// divide these columns as if the intervals were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // the remaining columns: first and end, counted across intervals
+  long long number, end_number;  // the remaining columns, numbered across all intervals
   int first_column;              // first column of the split; -1 if the split has no columns
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {

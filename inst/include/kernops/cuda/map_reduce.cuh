@@ -32,7 +32,7 @@ struct FilledColumns : FilledRows {
     constexpr int stride = padded<T>(Formula::column);
     const T* from = static_cast<const T*>(job.columns) + column * stride;
     for (int n = threadIdx.x; n < count * stride; n += threads) tile[n] = from[n];
-    if (Formula::expands) __syncthreads();  // waits for the copies, because each thread reads one column below
+    if (Formula::expands) __syncthreads();  // waits for the copies, because each thread then reads a whole column
   }
 };
 
@@ -179,8 +179,8 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Operands>, States<Row>,
   }
 };
 
-// The entry point of a kernel, and the constants that the host reads. `Job` is the type of its argument, which may be a
-// constant of the grid. The generated text of the levels contains the kernel that merges splits.
+// The entry point of a kernel, and the constants that the host reads. `Job` is the type of the kernel's argument:
+// PairJob, or const __grid_constant__ PairJob. The generated text of the levels contains the kernel that merges splits.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
     kernops::wait_for_kernel_before();                                                                   \

@@ -187,8 +187,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
 }
 
 // Stores the entries at(k) of a vector, padded with zeros from `size` to `room` entries. If `as_matrices` is true, the
-// entries have the layout of columns, which is also the layout of rows for warp groups; if not, the layout of rows.
-// Returns the squared length of the vector.
+// entries are stored in the layout of columns; warp groups use this layout for rows, too. If `as_matrices` is false,
+// the entries are stored in the layout of rows. Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)

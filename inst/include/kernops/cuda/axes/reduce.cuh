@@ -7,7 +7,8 @@
 
 namespace kernops {
 
-// The reduction R of a slice. A position, such as that of a minimum, is NaN if the slice has no valid value.
+// The reduction R of a slice. If the result is a position, such as the position of the minimum, the result is NaN for a
+// slice without valid values.
 template <class R> struct OfSlice : R {};
 template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
@@ -77,8 +78,8 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
   }
 }
 
-// Returns whether the slice of this thread contains NA. Threads search only if `asked` is true. All threads of a block
-// must call this function.
+// Returns whether the slice of this thread contains NA. If `asked` is false, the values are not read, and the result is
+// false. All threads of a block must call this function.
 template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
   __shared__ int found[slice_threads];
   found[threadIdx.x] = 0;

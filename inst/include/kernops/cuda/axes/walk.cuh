@@ -34,7 +34,7 @@ __device__ inline Spot spot(const Runs& runs, long long index) {
 // last result.
 struct Post {
   int part, neighbour,
-      first;  // neighbour: distance between threads of the same result; first: the first thread of the result
+      first;  // neighbour: distance between adjacent threads of one result; first: the first of these threads
   long long result, begin, end;
   Spot base;
   bool idle;

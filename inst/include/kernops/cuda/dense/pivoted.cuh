@@ -5,7 +5,7 @@
 
 namespace kernops {
 
-// True if pivot a has the larger value or, if the values are equal, the smaller row.
+// True if pivot a has the larger value or, if the values are equal, the smaller row number.
 __device__ inline bool is_ahead(const Pivot& a, const Pivot& b) {
   return a.value > b.value || (a.value == b.value && a.row < b.row);
 }

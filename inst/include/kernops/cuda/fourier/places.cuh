@@ -22,7 +22,7 @@ template <int D> __device__ void place_points(const PlaceJob& job) {
 }
 
 // One thread copies a sorted point. The thread of the first point of a tile stores this point as the first point of the
-// tile, and of the empty tiles before this tile.
+// tile, and also as the first point of the empty tiles before this tile.
 template <int D> __device__ void sort_points(const PlaceJob& job) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
   if (n >= job.count) return;

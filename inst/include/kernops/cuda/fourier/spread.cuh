@@ -1,6 +1,6 @@
-// Spreads values at points to a periodic grid. A block computes the cells of one tile, or their partial sums over a
-// part of the points, and each thread keeps some cells in registers. The block visits all points whose windows reach
-// the tile in a fixed order, so every run returns the same bits.
+// Spreads values at points to a periodic grid. A block computes the cells of one tile, or partial sums of these cells
+// over a part of the points; each thread keeps some cells in registers. In a fixed order, the block visits all points
+// whose windows reach the tile, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/fourier/window.cuh>
 #include <kernops/cuda/kernel.cuh>
@@ -37,17 +37,17 @@ template <int D> class TileSpread {
     }
   }
 
-  // The number, within the tile, of cell k of this thread. The cells of a thread differ in the last coordinate; in one
-  // dimension, adjacent threads have adjacent cells.
+  // Returns the index, within the tile, of cell k of this thread. The cells of a thread differ only in the last
+  // coordinate; in one dimension, adjacent threads have adjacent cells.
   __device__ __forceinline__ int cell(int k) const {
     constexpr int row = D == 1 ? threads : cells / edge;
     if (D == 1) return threadIdx.x + k * row;
     return int(threadIdx.x) % row + (int(threadIdx.x) / row * each + k) * row;
   }
 
-  // Visits the points number first .. first + count - 1 of the tiles that contain the first cells of windows which
-  // reach this tile: along each coordinate, the tiles up to this tile, from the tile of the first cell of the farthest
-  // window.
+  // Visits the points with the numbers first .. first + count - 1. The numbers count the points of all tiles from which
+  // a window can reach this tile. Along each coordinate, these are this tile and some tiles before this tile, because a
+  // window extends from its first cell to later cells.
   __device__ __forceinline__ void visit(int first, int count) {
     __shared__ double pieces[most_coefficients];
     load_pieces(job_.grid, pieces);
@@ -84,7 +84,8 @@ template <int D> class TileSpread {
     }
   }
 
-  // The window of a point along coordinate a in a cell of this tile, times the value of the point if a == 0.
+  // Returns the value of a point's window along coordinate a in a cell of this tile. For a == 0, this value is
+  // multiplied by the value of the point.
   __device__ __forceinline__ double window_value(int point, int a, int cell, const double* pieces) const {
     const FourierGrid& grid = job_.grid;
     const int size = grid.size[a];

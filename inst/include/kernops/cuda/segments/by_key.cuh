@@ -17,9 +17,10 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
   atomicAdd(job.groups + tile / word_group, (1ull << 32) + unsigned(ends));
 }
 
-// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Consecutive tiles form
-// groups. Each lane reads the count of one tile in the group that contains this tile. The warp also reads earlier
-// groups, from the last to the first, until it reaches a group that has published the total of all tiles up to its end.
+// One warp computes the number of runs that end before the tile; `here` is the number of runs that end in the tile.
+// Consecutive tiles form groups. Each lane reads the count of one tile in the group that contains this tile. The warp
+// also reads earlier groups, from the last to the first, until it reaches a group that has published the total of all
+// tiles up to its end.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;
@@ -121,8 +122,8 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   if (tile == tiles - 1) job.run.plan.limits[tiles] = limit + mine;
 }
 
-// The entry points, for VT values per lane; the generated text appends the kernels for `opens` of the plan (plan.cuh)
-// and the spine (spine.cuh).
+// The entry points, for VT values per lane. The generated text appends two other kernels: the kernel that computes
+// `opens` of the plan (plan.cuh), and the spine (spine.cuh).
 #define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key, kernops::KeyedRun,       \
                  kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \

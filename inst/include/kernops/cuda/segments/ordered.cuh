@@ -36,7 +36,7 @@ template <class T_, class Items> struct Ordered {
   const SortRun& job;
   const Items items;
   const long long segment, begin;
-  // length: number of values; shift: the number that place() subtracts from the places in items
+  // length: number of values; shift: what place() subtracts from the position that an item contains
   const int length, shift;
 
   __device__ __forceinline__ Ordered(const SortRun& job, const Items& items, long long segment, long long begin,

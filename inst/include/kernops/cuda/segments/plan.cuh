@@ -43,7 +43,7 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > plan.tiles) return;
   const int row = plan.limits[tile];
-  int low = 0, high = tile;  // finds the first edge with as many earlier ends as this edge
+  int low = 0, high = tile;  // finds the first edge before which as many segments end as before this edge
   if (tile > 0 && plan.limits[tile - 1] < row) low = tile;
   while (low < high) {
     const int middle = (low + high) / 2;

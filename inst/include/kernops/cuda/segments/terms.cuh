@@ -76,8 +76,7 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// The numbers that the job has for segment `row` of the plan (SegmentRun::given), as a function of the index of the
-// number.
+// The numbers in SegmentRun::given that belong to segment `row` of the plan; the call operator returns number k.
 struct Given {
   const SegmentRun& job;
   int column, row;
@@ -92,8 +91,8 @@ __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At 
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);
 }
 
-// A term of one value. If `given` is true, the term also depends on the numbers that the job has for the segment
-// (SegmentRun::given).
+// A term of one value. If `given` is true, the term also depends on the numbers in SegmentRun::given that belong to the
+// value's segment.
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);

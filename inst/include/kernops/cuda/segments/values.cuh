@@ -33,7 +33,7 @@ __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) 
   return job.rows ? job.rows[row] : row;
 }
 
-// Converts a number of R to T. The smallest integer is NA, and becomes NaN.
+// Converts a number of R to T. The smallest int, which stands for NA in R, becomes NaN.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
 

@@ -44,7 +44,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
  private:
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
-  // The result of half_last() for row p of the slopes (derivatives) and a row of the values or of the slopes.
+  // The result of half_last() for two rows of the set's matrix: row p of the slopes (derivatives), and a row that
+  // contains values or slopes.
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {

@@ -83,7 +83,7 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   }
 }
 
-// The values of the rows that a thread processes: the rows of its accumulators (`in_place`), or a single row.
+// The values of the rows for which a thread evaluates pairs: several rows if `in_place` is true, and otherwise one row.
 template <class Formula, class L, bool in_place = Formula::in_place> struct OwnRows {
   using T = typename Formula::T;
   static constexpr int count = in_place ? OwnPairs<L>::rows : 1;

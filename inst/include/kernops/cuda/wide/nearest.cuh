@@ -50,8 +50,9 @@ template <class Nearest> struct NearestTiles {
         step(job.stride % tiles),
         lists(job, shared.lists) {}
   static __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; }
-  // Successive tiles are far apart. If the order of the columns brought each column nearer to a row than the previous
-  // column, every column would join the list of this row.
+  // The tiles that are processed in succession are far apart in the order of the columns. If tiles were processed in
+  // this order, and each column were nearer to a row than the previous column, every column would join the list of the
+  // row.
   __device__ __forceinline__ int tile_after(int tile) const {
     const int next = tile + step;
     return next < tiles ? next : next - tiles;

@@ -1,5 +1,5 @@
-// Terms of the bounds of distances (cuda/wide/nearest.cuh): centred vectors as 16-bit numbers, which tensor cores
-// multiply, and the lengths of the vectors.
+// The terms from which bounds of distances are computed (cuda/wide/nearest.cuh): the centred vectors, as 16-bit numbers
+// that tensor cores multiply, and the lengths of the vectors.
 //
 // All vectors are scaled by the same power of 2, so that the longest vector has a length between 2^14 and 2^15. With
 // the scaled lengths |x| and |y|, a lower bound of half the squared distance of x and y is
@@ -35,8 +35,8 @@ template <int size, int parts, bool product> struct NearestBounds {
   }
   // The limit of the bounds of a row: columns with larger bounds are not among the k nearest. `last` is the k-th
   // smallest bound. The bounds and the limit omit the term of the row. The error of `last` grows with the length of the
-  // column's vector. Near columns have vectors that are hardly longer than the vector of the row, which limits this
-  // error.
+  // column's vector. This error is limited, because the vectors of near columns are hardly longer than the vector of
+  // the row.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {

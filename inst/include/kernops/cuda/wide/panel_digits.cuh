@@ -1,10 +1,11 @@
 // Exact products of matrices by the 8-bit integer units (Ootomo, Ozaki and Yokota 2024, for products of doubles). Each
 // number is rounded to a multiple of a step (a power of 2), and the multiple is written with some signed digits to the
-// base 256. One matrix product computes the products of digits i and j for all positions with the same sum i + j
-// (cuda/pairs/panel_digits.cpp). Contractions use three digits; the omitted part of a sum is then about 2^-24 of the
-// largest product. Products of scalars and vectors use four digits, and the omitted part is about 2^-29. These products
-// need this accuracy because a scalar may be far larger than all other scalars of its row if the row equals the column,
-// although this scalar multiplies a difference of 0.
+// base 256. One matrix product computes the products of digit i of one number and digit j of the other number, for all
+// pairs (i, j) with the same sum i + j (cuda/pairs/panel_digits.cpp). Contractions use three digits; the omitted part
+// of a sum is then about 2^-24 of the largest product. Products of scalars and vectors use four digits, and the omitted
+// part is about 2^-29. Four digits are needed because the scalars of a row share one step. If the row equals a column,
+// the scalar of this pair may be far larger than all other scalars of the row, although it multiplies a difference of
+// 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>
@@ -37,8 +38,8 @@ __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Jo
 __device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
 
 // The entries of a vector are rounded to multiples of a step, a power of 2. The step is chosen such that all digits are
-// between -128 and 127 for entries up to `largest`. `size` is 16^(places - 1) steps, as stored in Digits, and `inverse`
-// is the inverse of the step. `size` and `inverse` are 0 if all entries are (nearly) 0.
+// between -128 and 127 for entries up to `largest`. `size` is 16^(places - 1) times the step, as stored in Digits, and
+// `inverse` is the inverse of the step. `size` and `inverse` are 0 if all entries are (nearly) 0.
 struct Step {
   double size, inverse;
   __device__ __forceinline__ Step(double largest, int places) {

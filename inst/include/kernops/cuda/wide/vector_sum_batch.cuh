@@ -15,8 +15,8 @@ template <class T, int some_units, int some_runs> struct EntryBatch {
 };
 
 // A batch of entries of the columns' vectors, in shared memory. Unit u (16 bytes) of a column is at slot(column, u) of
-// a run. With this layout, a warp reads a run of 4 columns (every second of 8 columns) without bank conflicts, if each
-// lane reads an eighth of the run of one column.
+// a run. A warp reads the same run of 4 columns (every second of 8 columns), and each lane reads an eighth of the run
+// of one column. With this layout, these reads have no bank conflicts.
 template <class T, int columns, class S> struct ColumnEntries {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * columns];

@@ -52,7 +52,7 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
   }
 
  private:
-  // Computes the scalars of the pairs of the thread's rows with columns `first` and `first` + 1.
+  // Computes the scalars of the pairs that combine the thread's rows with the columns `first` and `first` + 1.
   template <class Pairs, class O, class Kept, class Take>
   __device__ __forceinline__ void numbers(const O& o, const Kept& kept, int first, Take take) const {
     const auto even = kept.of(first), odd = kept.of(first + 1);

@@ -79,7 +79,7 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
       totals.add_terms(at, o, first, [&](int column, int r) { return number_of(shared, column, r); });
     }
     __syncthreads();
-    this->end_tile(last, blocks == 3 && Formula::products);  // the second argument reduces spills
+    this->end_tile(last, blocks == 3 && Formula::products);  // `few_registers` is true where it reduces spills
   }
 
  private:

@@ -78,7 +78,7 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
                                              bool finite) {
   using Numbers = ScaledNumbers<L>;
   using Own = typename Numbers::Own;
-  constexpr int runs = Totals::Batch::runs, chunk = Numbers::columns * 4;  // chunk: in units of 16 bytes
+  constexpr int runs = Totals::Batch::runs, chunk = Numbers::columns * 4;  // chunk: size in units of 16 bytes
   const unsigned y = place_of(stage + totals.base * Numbers::columns);
   float factor[Own::rows];
   KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;

@@ -131,7 +131,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
-      if (__all_sync(~0u, factor == 1)) continue;  // the usual case after most columns have been processed
+      if (__all_sync(~0u, factor == 1)) continue;  // usual case: the shift seldom changes after many columns
       numbers[r] *= factor;
       KERNOPS_EACH(q, S::runs)
         KERNOPS_EACH(e, S::own) sum[r][q][e].scale(factor);
@@ -179,7 +179,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[S::units];  // first entry of each unit; the results of entries after the end are discarded
+      int from[S::units];  // first entry of each unit, or 0 after the end, where results are discarded
       KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
