@@ -9,8 +9,8 @@
 #'
 #' @return A function `grad(x, eta, dims = NULL, alpha = 1, plan = NULL)`; `dims` and `plan` as in [axis_reduce()],
 #'   `alpha` as in [softmax()]; for order statistics, `grad()` also has the arguments `na.rm`, `probs`, `type` and `nth`
-#'   of [axis_reduce()]. `eta` has the shape of the result, with or without dimensions of size 1. The gradient has the
-#'   shape of `x`.
+#'   of [axis_reduce()]. `eta` has the shape of the result; the reduced dimensions may be kept with size 1 or omitted.
+#'   The gradient has the shape of `x`.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta`
 #'   differs from that of the result, or if `dims` are not dimensions of `x`.

@@ -19,7 +19,7 @@
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix. In a `gpu_matrix` the
 #'   reduced dimension is kept, with size 1 (2 for `"range"`), and results are doubles, with `NaN` for missing results.
 #'   If there are several quantiles, the first quantile of all slices comes before the second quantile of all slices.
-#'   The CPU computes order statistics, skewness and kurtosis of rows.
+#'   For rows, the CPU computes order statistics, skewness and kurtosis, and the results are copied to the GPU.
 #' @param axis another name of `dims`.
 #'
 #' @return As for `apply()`: a vector if one dimension is kept, one number if no dimension is kept, otherwise an array,
@@ -35,9 +35,10 @@
 #' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
 #' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
 #'
-#' Order statistics, skewness and kurtosis run on the CPU, which receives copies of values on the GPU. For these
-#' operations, and for a [seg_op()] on the CPU, the array is read in place if the reduced dimensions are adjacent (apart
-#' from dimensions of size 1); otherwise R first makes a rearranged copy of the array.
+#' The GPU computes order statistics, skewness and kurtosis only for the columns of a matrix. In all other cases the CPU
+#' computes these operations, and values on the GPU are first copied to the CPU. For these operations, and for a
+#' [seg_op()], the CPU reads the array in place if the reduced dimensions are adjacent (apart from dimensions of size
+#' 1); otherwise R first makes a rearranged copy of the array.
 #'
 #' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
 #' exact. Results are identical for any number of threads.

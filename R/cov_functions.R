@@ -31,8 +31,8 @@
 #'
 #' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
 #' only the product of the variances is identified. The variances of the other factors are fixed at 1, or at the given
-#' value. If a factor with a fixed variance is a sum, the variance of its first term is fixed and the ratios of its
-#' terms stay free.
+#' value. If a factor with a fixed variance is a sum, the variance of its first term is fixed, and the variances of its
+#' other terms are still estimated.
 #'
 #' @section Space and time:
 #' With coordinates 1 and 2 in space and 3 in time, the usual models are

@@ -38,8 +38,8 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 #'   without a value are estimated. For a likelihood-ratio test of the interaction, use `anova()` with a fit with
 #'   `interaction = 0, fixed = "interaction"`; since 0 is on the boundary of the parameter space, halve the p-value.
 #'
-#'   The field has derivatives, see the section about derivatives in [gp()], if nu is above 1 and the power is fixed at
-#'   2: `gneiting(3/2, power = 2, fixed = "power")`.
+#'   The field has derivatives if nu is above 1 and the power is fixed at 2:
+#'   `gneiting(3/2, power = 2, fixed = "power")`. See the section about derivatives in [gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for invalid parameters, and `kernops_dim_error` if `time` is not one of
 #'   several coordinates.

@@ -37,8 +37,8 @@
 #'
 #'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
 #'   nugget())`, the covariance matrix of the effects of a site is the coregionalisation matrix `(1 | site).sill`.
-#'   Effects that can be structures are effects with one coefficient for each level, `~ 1 | g` or `~ 0 + x | g`, [ar1()]
-#'   and [random_walk()]. `ranef()` returns a column for each variable, such as `zinc:(Intercept)`.
+#'   Only these effects can be structures: effects with one coefficient for each level, `~ 1 | g` or `~ 0 + x | g`,
+#'   [ar1()] and [random_walk()]. `ranef()` returns a column for each variable, such as `zinc:(Intercept)`.
 #'
 #' @section Methods of the fits: the methods of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,

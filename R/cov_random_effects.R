@@ -2,17 +2,18 @@
 
 #' Random effects
 #'
-#' Random effects of the levels of a factor, which are independent from level to level, as terms of the covariance of
-#' [gp()]. In the formula of [gp()], random effects are written as in package lme4: `y ~ x + (1 | site)` has a random
-#' intercept for each site, in addition to the field. `random_effect()` makes such a term with given values of its
-#' parameters.
+#' Random effects of the levels of a factor, as terms of the covariance of [gp()]. The effects of different levels are
+#' independent. In the formula of [gp()], random effects are written as in package lme4: `y ~ x + (1 | site)` has a
+#' random intercept for each site, in addition to the field. `random_effect()` makes such a term with given values of
+#' its parameters.
 #'
 #' @param effect a one-sided formula:
 #'   * `~ 1 | g`: an intercept for each level of g, with the covariance v for two observations of the same level, and 0
 #'     for different levels;
 #'   * `~ 0 + x | g`: a slope in the numeric variable x for each level, with the covariance v x x' for observations of
 #'     the same level;
-#'   * `~ x | g`, `~ x + z | g`, `~ 0 + x + z | g`: an intercept and slopes for each level, which are correlated.
+#'   * `~ x | g`, `~ x + z | g`, `~ 0 + x + z | g`: an intercept and slopes for each level; the coefficients of a level
+#'     are correlated.
 #'
 #'   With several variables, `zinc ~ 1 | g` is an effect on the variable zinc alone, see [lmc()].
 #'
@@ -36,9 +37,9 @@
 #'   The effect of a level without observations has mean 0, and its variance is added to the variance of the field.
 #'   Random effects are available with these methods: `"exact"`; `"vecchia"` and `"vif"`, which approximate the field
 #'   but not the effects (for `"vif"`, at most 2000 effects and coefficients of smooths); and `"iterative"` (not for
-#'   families). Without another field, observations without a common level are uncorrelated, and `"exact"` is faster.
-#'   With `group` of [gp()], the effects of a level are common to all groups; `day:site` gives separate levels within
-#'   groups.
+#'   families). Without another field, observations without a common level are uncorrelated; `"exact"` is then faster,
+#'   because it factorises a separate matrix for each block of correlated observations. With `group` of [gp()], the
+#'   effects of a level are common to all groups; `day:site` gives separate levels within groups.
 #'
 #'   `ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].

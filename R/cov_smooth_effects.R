@@ -53,8 +53,8 @@
 #' @aliases Predict.matrix.kernops_plate smooth.construct.kernops_plate.smooth.spec
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for smooths without a penalty, for smooths with three or more penalties
-#'   without common eigenvectors (such as `s(x, z, bs = "ad")`), for smooths with `sp` or `id`, with factors in
-#'   `smooth_effect()`, and in products of covariances.
+#'   without common eigenvectors (such as `s(x, z, bs = "ad")`), for smooths with `sp` or `id`, for factors in
+#'   `smooth_effect()`, and for smooths in products of covariances.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and other [covariance_functions], whose argument `dims`

@@ -8,7 +8,7 @@
 #' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several variables, as in `~
 #'   z + log(w)`, each variable has a separate field. For a field without covariate, add another term to the covariance.
 #' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters describe the varying
-#'   coefficient: the unit of the variance is the square of the unit of the response divided by the unit of z.
+#'   coefficient: the unit of its standard deviation is the unit of the response divided by the unit of z.
 #'
 #' @details The covariance of two observations with covariates z, z' and coordinates u, u' is z z' k(u, u'), where k is
 #'   the covariance of the field. `svc(~ z, k)` can be added to other terms: `matern(3/2) + svc(~ z) + nugget()`.

@@ -20,10 +20,10 @@
 #' and memory proportional to n m. The gradient is exact, and the search uses the expected information (Guinness 2021).
 #' The approximation is good if near observations screen off distant observations: for covariances that decrease with
 #' the distance, in few dimensions. If the estimated ranges change which observations are nearest, the neighbours are
-#' computed again and the search continues. The trend is estimated by generalised least squares of the approximate
-#' density. `print()` shows the number of neighbours, the ordering, and by how much the log-likelihood at the estimates
-#' would change if the number of neighbours were doubled. With more than 100,000 observations, this change is estimated
-#' from a sample of 100,000 observations.
+#' computed again and the search continues. The trend is estimated by generalised least squares with the approximate
+#' covariance matrix. `print()` shows the number of neighbours, the ordering, and by how much the log-likelihood at the
+#' estimates would change if the number of neighbours were doubled. With more than 100,000 observations, this change is
+#' estimated from a sample of 100,000 observations.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. The default is 2
 #' m observations; this number is doubled, up to 240, as long as doubling decreases the standard errors at 200 sites of
@@ -54,29 +54,31 @@
 #' counted as distinct locations; with a family, the limit is a quarter of `exact_limit`. If a condition fails, `"auto"`
 #' uses `"exact"` for up to `exact_limit` observations and `"iterative"` for more. With `"vecchia"`, only the field is
 #' approximated: random effects and smooths are treated exactly. The precision matrix of many coefficients has a sparse
-#' Cholesky factor if the observations of each neighbourhood belong to few levels, as for 10,000 levels of sites. If the
-#' observations of a level are scattered over the whole domain, systems with this matrix are solved by conjugate
+#' Cholesky factor if the observations of each neighbourhood belong to few levels, as for an effect of 10,000 sites. If
+#' the observations of a level are scattered over the whole domain, systems with this matrix are solved by conjugate
 #' gradients, and its determinant is estimated by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the
 #' same random vectors for all parameters. `summary()` shows the Monte Carlo error of the log-likelihood, and an error
 #' above 0.05 gives a warning. With a `family`, conjugate gradients are used for 1,000 or more scattered levels. In this
 #' case the determinant is the product of the determinants of the field's factor and of the Schur complement of the
-#' levels, and the Monte Carlo error is relative to a reference at the estimates. Each standard error of a prediction
-#' then requires a solution by conjugate gradients.
+#' levels. An approximation of the Schur complement at the estimates serves as a control variate, which reduces the
+#' Monte Carlo error. Each standard error of a prediction requires the solution of a linear system by conjugate
+#' gradients.
 #'
 #' For a Gaussian response with four or more coordinates, or with a smooth term, `method = "auto"` compares candidates
 #' at the optimum of a subset. Smooth terms are [matern()] with a smoothness that is estimated or at least 5/2,
 #' [squared_exponential()] and [rational_quadratic()]. The candidates are `"vecchia"` with the default number of
-#' neighbours, with twice and four times as many, up to 120, and `"vif"`. The first candidate whose loss of
-#' log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If no candidate has such
-#' a small loss, a slower candidate replaces a faster candidate only if it halves the loss. The loss is the larger one
-#' of two estimates: the difference from the exact log-likelihood of 1500 observations, and the expected difference. The
-#' expected difference is the mean of log(s / s480) over 100 observations, where s is the conditional standard deviation
-#' of an observation given its neighbours, and s480 the conditional standard deviation given 480 neighbours. The
-#' expected difference depends on the spacing of all observations: if the noise is much smaller than the variance of a
-#' smooth field, more observations in the same region require more neighbours. `print()` names the method and the number
-#' of neighbours. A number of neighbours that the user gives is kept, and with `backend = "cuda"` there is no
-#' comparison. `"vif"` uses about 80 bytes of memory for each pair of an observation and an inducing point, and is a
-#' candidate for up to 2e8 / `inducing` observations (one million by default).
+#' neighbours, with twice and four times as many, up to 120, and `"vif"`. The first candidate is used whose loss, the
+#' decrease of the log-likelihood divided by the number of observations, is at most `neighbour_tol` (see
+#' [gp_control()]). If no candidate has such a small loss, a slower candidate replaces a faster candidate only if it
+#' halves the loss. The loss is the larger one of two estimates: the difference from the exact log-likelihood of 1500
+#' observations, and the expected difference. The expected difference is the mean of log(s / s480) over 100
+#' observations, where s is the conditional standard deviation of an observation given its neighbours, and s480 the
+#' conditional standard deviation given 480 neighbours. The expected difference depends on the spacing of all
+#' observations: if the noise is much smaller than the variance of a smooth field, more observations in the same region
+#' require more neighbours. `print()` names the method and the number of neighbours. A number of neighbours that the
+#' user gives is kept, and with `backend = "cuda"` there is no comparison. `"vif"` uses about 80 bytes of memory for
+#' each pair of an observation and an inducing point, and is a candidate for up to 2e8 / `inducing` observations (one
+#' million by default).
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend describe the transformed response (lognormal and trans-Gaussian kriging); the
@@ -160,11 +162,11 @@
 #' information are sums over cells in a fixed order, and do not depend on `memory`. With package future,
 #' neighbours, likelihoods and predictions are distributed over the processes of `future::plan()`; without a plan, over
 #' the daemons of `mirai::daemons()`. The processes may run on this machine or on other machines that can read the work
-#' directory; for example, one process for each GPU. Each process keeps its cells. Results have the same digits for any
-#' number of processes, and the cells of a process that dies are computed again. The search first maximises the
-#' likelihood of some 12,000 observations, then the likelihood of an eighth of the cells. Distances are scaled by the
-#' given parameters or, if several ranges or an anisotropy are estimated, by estimates from 20,000 rows; neighbours are
-#' not computed again after the search.
+#' directory; for example, one process for each GPU. Each process keeps the data of its cells in memory. Results have
+#' the same digits for any number of processes, and the cells of a process that dies are computed again. The search
+#' first maximises the likelihood of some 12,000 observations, then the likelihood of an eighth of the cells (at most 32
+#' cells), and finally the likelihood of all cells. Distances are scaled by the given parameters or, if several ranges
+#' or an anisotropy are estimated, by estimates from 20,000 rows; neighbours are not computed again after the search.
 #'
 #' On the simulated tables of `bench/tables.R` the log-likelihood differs by less than 0.001 for each observation from
 #' the log-likelihood with a maximum-minimum distance ordering of all points. With a random ordering the difference is
@@ -243,10 +245,10 @@
 #'   predictions; sums over observations are float64. The noise variance must then be more than about 1e-5 times the
 #'   variance of the field. On the CPU `"vecchia"` always computes in float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first GPU of the option `kernops.device`. Coordinates are
-#'   copied to this GPU once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The
-#'   sums of `"vecchia"` are split over all GPUs of the option; the first GPU finds neighbours. `"cpu"`: the CPU.
-#'   `"auto"`: a GPU, if there is one, for computations that are large enough; otherwise the CPU. With a `family`, only
-#'   `"vecchia"` uses a GPU: see [gp_families].
+#'   copied to this GPU once, and the exact method factorises the covariance matrix on this GPU, which requires cuSOLVER
+#'   of the CUDA toolkit. The sums of `"vecchia"` are split over all GPUs of the option; the first GPU finds neighbours.
+#'   `"cpu"`: the CPU. `"auto"`: a GPU, if there is one, for computations that are large enough; otherwise the CPU. With
+#'   a `family`, only `"vecchia"` uses a GPU: see [gp_families].
 #' @param na.action how missing values are treated; default: `getOption("na.action")`. A row of several responses is
 #'   missing if all its responses are missing.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
@@ -267,7 +269,7 @@
 #' @param predictors a list of one-sided formulas for other parameters of the family, by their names: `list(power = ~
 #'   x)`.
 #' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
-#'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
+#'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each derivative. See the section about derivatives.
 #' @param averages observations that are averages of the field: a formula such as `~ block`, or `weight ~ block` for
 #'   weighted sums. Rows with the same value of `block` are the nodes of an observation. See the section about averages.
 #' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately;
@@ -295,7 +297,7 @@
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.
 #'
-#' A message of class `kernops_vanished` names the terms of a sum whose variance is estimated as zero.
+#' If the variance of a term of a sum is estimated as zero, a message of class `kernops_vanished` names this term.
 #'
 #' @section Estimation:
 #' The likelihood of covariance parameters often has several local maxima. Starting values fill the parameter space

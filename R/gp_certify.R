@@ -57,9 +57,9 @@
 #'   * `loglik`, a data frame with one row: the log-likelihood of the fit, `approximate`, and the limits `low` and
 #'     `high` of the exact log-likelihood;
 #'   * `predictions`, a data frame with a row for each site: the coordinates and, if there are several, the `variable`;
-#'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and its
-#'     largest `error`; and `se.low` and `se.high`, the limits of the exact standard error. With a `transform`,
-#'     predictions are on the transformed scale;
+#'     the prediction `fit` and its standard error `se.fit`, of the field, without noise; the `exact` prediction and
+#'     `error`, a bound for its absolute error; and `se.low` and `se.high`, the limits of the exact standard error. With
+#'     a `transform`, predictions are on the transformed scale;
 #'   * `verdict`, `"exact"`, `"good"`, `"fair"` or `"poor"`;
 #'   * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, the number of
 #'     steps of conjugate gradients.

@@ -6,9 +6,10 @@
 #' contain the names of these methods.
 #'
 #' @param starts number of starting values from which searches begin: the best of all starting values that are tried. If
-#'   starting values differ in more than four parameters, four times as many are used. A larger number never gives a
-#'   worse optimum. With package future.apply these searches run under any `future::plan()`. With 0, one search begins
-#'   at the given values of the parameters, and finds the optimum next to these values, as in `update(fit, newdata = )`.
+#'   starting values differ in more than four parameters, searches begin from four times as many starting values. A
+#'   larger number never gives a worse optimum. With package future.apply these searches run under any `future::plan()`.
+#'   With 0, one search begins at the given values of the parameters, and finds the optimum next to these values, as in
+#'   `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values. A subset is used if there are more than 1.25
 #'   `subset` observations; for more than 4000 observations, the subset has 4 `subset` observations. Half of the subset
 #'   is drawn at random, and the other half are the nearest neighbours of the drawn observations.
@@ -56,9 +57,9 @@
 #' @param null_draws number of responses that are simulated without a field, for the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
-#'   separate subdirectory, which is kept. Therefore a saved fit predicts in another session, and an interrupted fit
-#'   continues from the stored results when it is called again with the same arguments. Delete the subdirectory if the
-#'   data change. If the disk is full, there is an error of class `kernops_disk_error`, and the files are removed.
+#'   separate subdirectory, which is kept. Therefore a saved fit can predict in another session, and an interrupted fit
+#'   continues from the stored results when `gp()` is called again with the same arguments. Delete the subdirectory if
+#'   the data change. If the disk is full, there is an error of class `kernops_disk_error`, and the files are removed.
 #'   Default: a temporary directory that is removed with the fit.
 #' @param memory a bound on the memory of a fit of a table that is read in chunks, and of its predictions: a string such
 #'   as `"8 GB"`, or a number of bytes. A prediction divides the bound among this process and its workers. Each worker
@@ -97,13 +98,13 @@
 #' by more than the tolerance. For noisy observations, see [predict()][predict.gp].
 #'
 #' The default is a fixed number because the time of a likelihood grows with the third power of the number of
-#' neighbours. On two cores, the approximation is good for 3000 of the satellite temperatures of Heaton et al. (2019)
-#' with 60 neighbours, and for all 105,569 temperatures with 30 neighbours (3 s). For a smooth field (Matern 5/2, noise
-#' of 1 % of its variance, n = 3000), the approximation is good with 60 neighbours (1 s; with 30 neighbours, the
-#' log-likelihood is 15 lower, and predictions are the same to three digits). For the borehole function (8 inputs, n
-#' = 3000) the approximation is poor with 60 neighbours (10 s), and `"auto"` stops at 240 neighbours (53 s). The
-#' log-likelihood is then 200 units higher, but the error of predictions is the same: in this example, automatic
-#' doubling takes more time without better predictions.
+#' neighbours. The approximation is good for 3000 of the satellite temperatures of Heaton et al. (2019) with 60
+#' neighbours, and for all 105,569 temperatures with 30 neighbours (3 s; all times are for two cores). For a smooth
+#' field (Matern 5/2, noise of 1 % of its variance, n = 3000), the approximation is good with 60 neighbours (1 s; with
+#' 30 neighbours, the log-likelihood is 15 lower, and predictions are the same to three digits). For the borehole
+#' function (8 inputs, n = 3000) the approximation is poor with 60 neighbours (10 s), and `"auto"` stops at 240
+#' neighbours (53 s). The log-likelihood is then 200 units higher, but the error of predictions is the same: in this
+#' example, automatic doubling takes more time without better predictions.
 #'
 #' @references
 #' Heaton, M. J. et al. (2019) A case study competition among methods for analyzing large spatial data. *Journal of

@@ -16,9 +16,9 @@
 #'   approximate covariance matrix, with as many neighbours as in predictions. For a fit with a [family][gp_families],
 #'   leave-one-out uses the inverse of the posterior covariance matrix. For an iterative fit, leave-one-out solves one
 #'   system for each observation, in blocks; for more than `exact_limit` observations (see [gp_control()]), the diagonal
-#'   of the inverse is estimated with 16 times the number of `probes` (Hutchinson 1990). For a fit with `transform`, all
-#'   columns are on the transformed scale. For several variables ([lmc()]), leave-one-out leaves out a single value and
-#'   keeps the values of the other variables at the same point.
+#'   of the inverse is estimated with 16 times as many random vectors as `probes` (Hutchinson 1990). For a fit with
+#'   `transform`, all columns are on the transformed scale. For several variables ([lmc()]), leave-one-out leaves out a
+#'   single value and keeps the values of the other variables at the same point.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, the
 #'   prediction of the observation as a new observation and the standard error; `residual`, `zscore` (`residual /
 #'   se.fit`) and `fold`. For points and maps of sf, stars, terra and sp the result also has the class `sf`, with the

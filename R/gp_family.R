@@ -54,10 +54,10 @@
 #' `"cauchit"` and of some families of [gp_family()] are not concave, so that some of their second derivatives are
 #' positive. The likelihood, its gradient, standard errors and predictions use these second derivatives; the steps of
 #' Newton's method use the expected information instead (for Student's t distribution see Hartmann and Vanhatalo 2019).
-#' At a saddle between two modes, the second derivatives of the joint density of process and data are not the second
-#' derivatives of a maximum. An example is an observation with one mode that follows an outlier and another mode that
-#' follows its neighbours. At such a point, the likelihood uses the expected information as well; a warning of class
-#' `kernops_expected_weights` reports this, and `summary()` states it.
+#' The joint density of process and data may have several modes. For example, at one mode the process follows an
+#' outlier, and at another mode the neighbours of the outlier. At a saddle between two modes, the matrix of the negative
+#' second derivatives of the log density is not positive definite. At such a saddle, the likelihood uses the expected
+#' information as well; a warning of class `kernops_expected_weights` reports this, and `summary()` states it.
 #'
 #' `method = "exact"` factorises covariance matrices, in some ten steps of Newton's method for each likelihood. The next
 #' section describes the method for larger numbers of observations.

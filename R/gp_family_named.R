@@ -57,8 +57,8 @@
 #'
 #' @section Linear predictors of parameters:
 #' By default, the parameters of a family are numbers. The arguments `zi`, `dispersion` and `predictors` of [gp()] give
-#' a parameter \eqn{\phi} a separate linear predictor: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where z are the
-#' columns of the model matrix of a one-sided formula. The link g is the logarithm; for probabilities, `delta` and
+#' a parameter \eqn{\phi} a separate linear predictor: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where \eqn{z_i}
+#' is row i of the model matrix of a one-sided formula. The link g is the logarithm; for probabilities, `delta` and
 #' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of the parameter
 #' `zi` or `zero`. `dispersion` is the predictor of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`,
 #' `sigma`, `precision` or `scale`, whichever the family has. `predictors = list(name = ~ x)` is the predictor of any
@@ -82,9 +82,10 @@
 #' covariance of smoothness 3/2 and a given range. The penalised coefficients of the smooth are independent normal
 #' variables. Their variance is estimated by maximising the marginal likelihood, in which these coefficients are
 #' integrated out by the Laplace approximation (Wood and Fasiolo 2017). `logLik()` is this marginal likelihood;
-#' `summary()` shows the variance and the effective degrees of freedom of each smooth. The other parameters are those at
-#' the joint mode. A smooth of a noise field has numeric variables and one penalty: `te()` is an error. Predictions of
-#' new observations use the estimated noise at the new points, without the uncertainty of the noise field.
+#' `summary()` shows the variance and the effective degrees of freedom of each smooth. At this variance, all other
+#' parameters and the coefficients maximise the penalised likelihood jointly. A smooth of a noise field has numeric
+#' variables and one penalty: `te()` is an error. Predictions of new observations use the estimated noise at the new
+#' points, without the uncertainty of the noise field.
 #'
 #' @section The Laplace approximation:
 #' The weight of an observation is the negative second derivative of its log density at the mode. The weight may be
@@ -111,7 +112,7 @@
 #'
 #' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the
 #'   range of a parameter, and responses that are impossible in the family; for predictors of parameters that have a
-#'   given value or do not exist; and for predictors with collinear columns, effects or offsets.
+#'   given value or do not exist; and for predictors with effects, with offsets or with collinear columns.
 #'
 #' @return A family for [gp()], an object of class `gp_family`.
 #'

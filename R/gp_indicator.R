@@ -20,8 +20,8 @@
 #' @return `gp_indicator()`: a list of class `gp_indicator` with the `fits` and the `cuts`. `predict()`: a data frame
 #'   or, for a spatial object, an object of the same class. The result has a column for each cut-off, such as
 #'   `below500`, the probability that the response is at most 500; with `probs`, also columns such as `q0.5`.
-#' @section Errors: the errors of [gp()] and [predict()][predict.gp]; class `kernops_input_error` for a cut-off that
-#'   does not divide the observations.
+#' @section Errors: the errors of [gp()] and [predict()][predict.gp]; class `kernops_input_error` for a cut-off with all
+#'   observations on one side.
 #' @references Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd
 #' edition. Oxford University Press.
 #'

@@ -42,10 +42,10 @@
 #'   over all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
 #'   freedom. These intervals do not depend on the parametrisation and need not be symmetric. Each limit takes about six
 #'   searches from nearby values. If the profile stays above this level up to a bound of the search, the limit is 0 or
-#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. Intervals of the trend
-#'   require ML. Given covariances (`estimate = "none"`) are kept, and the profile of the trend is then quadratic. If
-#'   the profile finds a log-likelihood above the log-likelihood of the fit, a warning of class `kernops_not_converged`
-#'   reports this.
+#'   infinite (1 for a `ratio`, `NA` for an `angle`): the data do not bound the parameter. Profile intervals of the
+#'   trend require a fit by ML. Given covariances (`estimate = "none"`) are kept, and the profile of the trend is then
+#'   quadratic. If the profile finds a log-likelihood above the log-likelihood of the fit, a warning of class
+#'   `kernops_not_converged` reports this.
 #'
 #'   `sigma()` is the standard deviation of the noise, the square root of the nugget (for an observation of weight 1): 0
 #'   without a nugget, and `NA` if `known$noise` gives a variance for each observation. `deviance()` is minus twice the

@@ -20,7 +20,7 @@
 #'   frame, or points or a map of sf, stars, terra or sp. `which` is then `"field"` (the default), `"se"`, quantiles and
 #'   probabilities.
 #' @param add an overlay of maps: lines, polygons or points of sf, terra or sp, such as a coastline, or a function
-#'   without arguments that draws; for `autoplot()`, a function that returns layers of ggplot2.
+#'   without arguments that draws the overlay; for `autoplot()`, a function that returns layers of ggplot2.
 #' @param terms,exclude parts of the field that maps and curves include (`terms`) or omit (`exclude`), as in
 #'   [predict()][predict.gp].
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.

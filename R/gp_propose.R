@@ -31,8 +31,8 @@
 #'   * `"integrated variance"`, the decrease of the mean variance of the field in the box by an observation at x. The
 #'     decrease is the mean of \eqn{c(u, x)^2 / (s(x)^2 + nugget)} over 256 points u, with the covariances c of the
 #'     field given the data (Sacks et al. 1989, as a criterion for one point);
-#'   * `"contour"`, the expected improvement of the knowledge of a contour, \eqn{E \max(0, e^2 - (y - threshold)^2)}
-#'     with e = `sds` s(x) and y from the distribution of the field at x (Ranjan, Bingham and Michailidis 2008).
+#'   * `"contour"`, the expected improvement for contour estimation, \eqn{E \max(0, e^2 - (y - threshold)^2)} with e =
+#'     `sds` s(x) and y from the distribution of the field at x (Ranjan, Bingham and Michailidis 2008).
 #'
 #'   To maximise the function, the criteria use -m and -`best`. The uncertainty of the trend is part of s(x). With a
 #'   transformation, all values are on the transformed scale.

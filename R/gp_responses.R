@@ -16,8 +16,8 @@
 #' @param se.fit whether to compute standard errors.
 #' @param interval the kind of standard errors: of the field (`"confidence"`), or of a new observation with its noise
 #'   (`"prediction"`).
-#' @param nmax the number of nearest observations that a prediction is conditioned on. The default is chosen for the
-#'   median of the parameters, as in [gp()].
+#' @param nmax the number of nearest observations that a prediction is conditioned on. The default is chosen as in
+#'   [gp()], for the median over the responses of each parameter.
 #'
 #' @section Responses: `Y` is a matrix with a row for each point and a column for each response: a variable of `data` or
 #'   of the workspace, `cbind(a, b)`, or a sparse matrix of package Matrix, of which a few columns at a time are

@@ -80,11 +80,11 @@
 #'
 #' @section Stored terms:
 #' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j or, with
-#' several entries, an array of such matrices, M x N x size. The input may also be entries of a table, `table[i, j]`, by
-#' [lookup_terms()], which are not stored for all pairs. All reductions accept such variables, on the CPU and on a GPU.
-#' The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices. `ranges`,
-#' batches and positions of points in the formula are not available. [Vij()] creates such a variable for symbolic
-#' matrices.
+#' several entries, an array of such matrices, M x N x size. The input may also be a result of [lookup_terms()]: entries
+#' of a table, `table[i, j]`, which are not stored for all pairs. All reductions accept such variables, on the CPU and
+#' on a GPU. The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices.
+#' `ranges`, batches and positions of points in the formula are not available. [Vij()] creates such a variable for
+#' symbolic matrices.
 #'
 #' @section Inputs of 16 bits:
 #' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and
@@ -120,8 +120,8 @@
 #' A mistake in a formula is an error of class `kernops_formula_error` at construction, with a caret under the position
 #' of the mistake; invalid data have class `kernops_dim_error` or `kernops_input_error`. Data larger than the GPU's
 #' memory are processed piece by piece. If a single piece is too large, or if R or the C++ code runs out of memory on
-#' the CPU, the class is `kernops_memory_error`; data are not changed, and all memory of the call is freed. All errors
-#' have class `kernops_error`.
+#' the CPU, the error has class `kernops_memory_error`; data are not changed, and all memory of the call is freed. All
+#' errors have class `kernops_error`.
 #'
 #' @references
 #' Charlier, B., Feydy, J., Glaunes, J. A., Collin, F.-D. and Durif, G. (2021) Kernel operations on the GPU, with

@@ -26,7 +26,8 @@
 #' @param d the number of entries to extract.
 #' @param dim_x,dim_y the shapes of x and y as tensors, in row-major order: entries along the last dimension are
 #'   adjacent.
-#' @param sum_x,sum_y the dimensions to contract, counted from 1, in the same order.
+#' @param sum_x,sum_y the dimensions of x and of y to contract, counted from 1: the first of `sum_x` with the first of
+#'   `sum_y`, and so on.
 #' @param perm for each dimension of the product, its new position, counted from 1.
 #' @param order the order of the splines.
 #' @param knots,gamma see `BSpline` and `SoftDTW_SqDist` in [keops_ops()]. The two series of `softdtw()` have at most

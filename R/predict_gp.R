@@ -64,8 +64,8 @@
 #' @param ... for maps: `filename`, `zones`, and other arguments of predictions by windows, see [predict_maps]. Other
 #'   arguments are an error.
 #'
-#' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
-#'   "prediction"`, otherwise of the field.
+#' @details Quantiles and probabilities refer to a normal distribution: with `interval = "prediction"`, to the
+#'   distribution of a new observation, otherwise to the distribution of the field.
 #'
 #'   A mean over a block is a mean of the field: its standard error does not contain the nugget, and `interval =
 #'   "prediction"` is an error.
@@ -164,8 +164,8 @@
 #'   for each observation. With more than 500,000 observations and up to three coordinates, points that are conditioned
 #'   on the field are predicted for one cell of the data at a time, as for fits of tables (see the section about fits of
 #'   tables), from a copy of the observations in temporary files. A prediction by cells does not depend on other new
-#'   points. Sums, covariances and draws still come from the joint distribution given the observations; the covariance
-#'   matrix of points has the variances of the predictions by cells.
+#'   points. Sums, covariances and draws still come from the joint distribution given the observations; the diagonal of
+#'   the covariance matrix of points has the variances of the predictions by cells.
 #'
 #'   If new points are conditioned on noisy observations instead of the field, the conditioning set of a new point has
 #'   all of its nearest observations and, in addition, up to 30 earlier new points: fewer observations would make the

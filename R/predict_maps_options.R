@@ -32,9 +32,9 @@
 #' * `wopt`: a list of arguments of [terra::writeRaster()], such as `list(datatype = "FLT4S")`, which halves the size of
 #'   the file. By default numbers have double precision.
 #'
-#' @section Method: The results equal those of `predict()` for the whole map in memory, for any windows. Search trees of
-#'   neighbours and factors are computed once. Maps with more than 2e7 cells, lists of tiles, and maps with one of the
-#'   arguments above are predicted by windows.
+#' @section Method: The results equal those of `predict()` for the whole map in memory, for any windows. Factors, and
+#'   the trees for the search for neighbours, are computed once for all windows. Maps with more than 2e7 cells, lists of
+#'   tiles, and maps with one of the arguments above are predicted by windows.
 #'
 #'   In joint predictions of fits by `method = "vecchia"`, a cell depends on other cells, see [predict()][predict.gp].
 #'   For joint predictions, the coordinates and the search tree of all cells are in memory, about 100 bytes for each

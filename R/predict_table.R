@@ -2,9 +2,9 @@
 # observations (predict_table_observed.R), or the cells of a map (predict_table_maps.R).
 
 #' @rdname predict.gp
-#' @param filename the path of a CSV file, to which predictions for a table that is read in chunks, see [gp_table()], or
-#'   for the observations of a fit of such a table are written. The file has a line for each row of the table. By
-#'   default, predictions are returned. For maps, see [predict_maps].
+#' @param filename the path of a CSV file to which predictions are written, with a line for each row of a table that is
+#'   read in chunks, see [gp_table()]. The table is `newdata` or, without `newdata`, the table of the fit. By default,
+#'   predictions are returned. For maps, see [predict_maps].
 #' @export
 predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,

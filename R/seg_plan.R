@@ -4,10 +4,10 @@
 #' plan for any values and any operation.
 #'
 #' @param offsets the positions where the segments begin, counted from 0 and not decreasing; values before the first
-#'   offset are in no segment. If this argument is a factor or strings, it is used as `g`. If it is passed without its
-#'   name, has one number for each value, and the numbers could be groups, an error is raised to avoid mistakes. If the
-#'   last element equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment; otherwise it is
-#'   the beginning of the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
+#'   offset are in no segment. If this argument is a factor or strings, it is used as `g`. An error is raised if the
+#'   argument is passed without its name, has one number for each value, and could be meant as `g`. If the last element
+#'   equals the number of values (as in `dgCMatrix@p`), it is the end of the last segment; otherwise it is the beginning
+#'   of the last segment. Give numbers above 2^31 as doubles or as `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
 #' @param g the group of each value, in any order: a factor or a vector of any type (numbers, `integer64`, strings,
 #'   logicals, dates, times, complex numbers, raw bytes); a list or data frame of several such keys; or a result of

@@ -1,7 +1,7 @@
 #' Data frames, dates, factors and other classes in segments
 #'
 #' [seg_reduce()], [reduce_by_key()], [seg_scan()], [seg_roll()] and [seg_transform()] accept data frames, with columns
-#' of different kinds. The same functions, [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()] also accept
+#' of different kinds. These functions, and also [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()], accept
 #' factors, dates, times, time differences, 64-bit integers, complex numbers and strings, as vectors or matrices.
 #'
 #' @section Data frames: The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all

@@ -23,8 +23,8 @@
 #' @param method `"cg"`: conjugate gradients, if \eqn{K + \lambda I} is positive definite; `"minres"`: MINRES, for any
 #'   symmetric matrix.
 #' @param ranges the pairs of points for which K is computed, see [ranges]; default: all pairs. Entries of other pairs
-#'   are 0. With each pair (i, j), the ranges must contain the pair (j, i). K may then have negative eigenvalues, which
-#'   `"cg"` reports.
+#'   are 0. With each pair (i, j), the ranges must contain the pair (j, i). With such ranges K may have negative
+#'   eigenvalues; if `"cg"` finds one, an error is raised.
 #'
 #' @return A list of class `kernel_solve`:
 #'   * `solution`, n x p: a `float64` [gpu_matrix()] if the right-hand side is a `gpu_matrix`, otherwise a matrix;
@@ -44,8 +44,8 @@
 #' residual. If rounding errors make the residual larger than the residual of the starting value, the starting value is
 #' returned.
 #'
-#' With an operator in float32, the solution still reaches a residual of `tol` in float64, as far as float32 allows, by
-#' iterative refinement: the system is solved again for the correction.
+#' With an operator in float32, iterative refinement reduces the residual to `tol`: the residual is computed in float64,
+#' and the system is solved again for the correction, as long as each correction at least halves the residual.
 #'
 #' @section Warnings: class `kernops_not_converged`, with the residuals, if a column did not reach `tol`.
 #' @section Errors: class `kernops_input_error` for invalid arguments, or if `"cg"` finds that the matrix is not

@@ -11,8 +11,8 @@
 #'   * `"pivoted_cholesky"`: P is \eqn{L L' + \sigma I}, where L has the first `rank` columns of the pivoted Cholesky
 #'     decomposition of K; each step selects the point with the largest remaining variance. The decomposition stops
 #'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and
-#'     more than 20 times `rank`), only some of the points are candidates, at most half, which are evenly spaced over
-#'     the rows; K is then projected on the columns of the selected points.
+#'     more than 20 times `rank`), the candidates are only a part of the points, at most half, evenly spaced over the
+#'     rows; in this case K is projected on the columns of the selected points.
 #'   * `"rpcholesky"`: P has the same form as for `"pivoted_cholesky"`, by accelerated randomly pivoted Cholesky
 #'     (Epperly, Tropp and Webber 2025): points are selected at random, with probabilities proportional to their
 #'     remaining variances, and in blocks, so that most of the time is spent in matrix products. All points are

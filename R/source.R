@@ -37,8 +37,8 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL, read 
 #' @param query instead of `table`, a query in SQL that returns the rows.
 #' @param columns the names of the columns of a matrix without column names.
 #' @param parallel for a function `x`: `TRUE` if worker processes (of `future::plan()` or mirai) may call `x` for
-#'   different chunks at the same time. Then `x` may use only objects of its own environment and of packages, and must
-#'   return `NULL` for each number above the number of chunks.
+#'   different chunks at the same time. With `TRUE`, the function may use only objects of its own environment and of
+#'   packages, and must return `NULL` for each number above the number of chunks.
 #' @param ... arguments of `data.table::fread()` for a CSV file, such as `sep`, `dec` and `na.strings`.
 #'
 #' @details The source should return the rows in the same order in each pass. The order affects estimates only through

@@ -1,7 +1,7 @@
 #' k-means clustering of many points
 #'
-#' Clusters points by the algorithm of Lloyd (1982), with the result of [stats::kmeans()]. Distances are computed on all
-#' cores or on a GPU.
+#' Clusters points by the algorithm of Lloyd (1982), and returns an object like that of [stats::kmeans()]. Distances are
+#' computed on all cores or on a GPU.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param centers the number of clusters, at least 1 and at most the number of distinct points; or initial centres, a

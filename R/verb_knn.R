@@ -12,10 +12,11 @@
 #'   the faster method for this number of points and coordinates.
 #' @param backend the backend of `"panels"`, and of `"tree"` for large searches: `"auto"`, `"cpu"` or `"cuda"`.
 #'
-#' @details The time of a search by a kd-tree is proportional to n log n for few coordinates. For many coordinates, it
-#' is longer than the time of all pairs. `"auto"` uses the tree for up to 5 coordinates, and for up to 10 coordinates if
-#' there are enough points; bench/verbs.R has the measurements. The methods give the same neighbours, except that
-#' rounding may change the order of neighbours whose distances differ by a few units in the last place.
+#' @details The time of a search by a kd-tree is proportional to n log n for few coordinates. For many coordinates, the
+#' search takes longer than computing the distances of all pairs. `"auto"` uses the tree for up to 5 coordinates, and
+#' for up to 10 coordinates if there are enough points; bench/verbs.R has the measurements. The methods give the same
+#' neighbours, except that rounding may change the order of neighbours whose distances differ by a few units in the last
+#' place.
 #'
 #' @return `knn()`: a list of class `kernops_knn` with two m x k matrices: `index`, the row numbers of the neighbours in
 #'   `x`, sorted by distance and, at equal distances, by row number; and `distance`.
