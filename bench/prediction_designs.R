@@ -66,8 +66,8 @@ designs <- list(
   tracks = \() list(observed = points(n, draw = along_tracks), new = points(new))
 )
 
-# Weights of the observations, a column for each new point, and standard deviations, as in predict() for the fit with
-# these base points and numbers of neighbours.
+# The weights of the observations, a column for each new point, and the standard deviations of the predictions that
+# predict() computes with these base points and numbers of neighbours.
 joint <- function(case, base = "joint_base", m = case$fit$vecchia$m, new = case$fit$vecchia$new) {
   fit <- replace(case$fit, "cell", list(internal$new_cell()))
   fit$vecchia[c("m", "new")] <- list(m, new)

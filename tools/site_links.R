@@ -1,6 +1,6 @@
 # Links of the site to sources and issues, for tools/site.R. The environment variable KERNOPS_REPOSITORY has the public
 # address of the repository, such as https://example.org/kernops. Without an address, the site offers the source package
-# for download, and problems go to BugReports of DESCRIPTION.
+# for download, and the link for reports of problems is BugReports of DESCRIPTION.
 
 repository <- function() sub("/+$", "", Sys.getenv("KERNOPS_REPOSITORY"))
 

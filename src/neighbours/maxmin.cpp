@@ -1,9 +1,10 @@
 // Computes the max-min ordering by several threads. Space is divided into regions, which are nodes of the k-d tree. One
 // thread at a time processes a region. Let c be the point of a region that is farthest from all chosen points, and d
-// its distance to the nearest chosen point. Only points in regions closer to c than d can still change d. The thread
-// chooses c if none of these regions has a point that must be chosen before c. The distance from a point to the nearest
-// chosen point never increases. If points are sorted by this distance at the time of their choice, they are therefore
-// in the order in which a single thread would choose them, whatever the order in which threads process the regions.
+// its distance to the nearest chosen point. Only points that are chosen later in regions closer to c than d can still
+// decrease d. The thread chooses c if none of these regions has a point that must be chosen before c. The distance from
+// a point to the nearest chosen point never increases. If points are sorted by this distance at the time of their
+// choice, they are therefore in the order in which a single thread would choose them, whatever the order in which
+// threads process the regions.
 #include <atomic>
 #include <mutex>
 

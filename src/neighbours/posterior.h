@@ -88,8 +88,8 @@ class Posterior {
 
   Count points() const { return n_; }
   Count length() const { return n_ + border_.width; }  // length of vectors, including the border
-  // Returns the position in a vector of element `point` of a user's vector; a user's vector has all effects before the
-  // points.
+  // Converts a position in a user's vector, which has all effects before the points, to the position in the vectors of
+  // this class.
   size_t inner(size_t point) const;
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }
@@ -236,8 +236,8 @@ class Posterior {
   LargeVector<int> column_, later_, later_at_;
   Numbers diagonal_;               // diagonal of Q
   Numbers across_, within_entry_;  // entries of D, see observe()
-  // rows of L, whose columns are multiplied by the pivots; the pivots; columns of L, divided by the pivots of their
-  // rows
+  // factor_: for each row, its entries of the Schur complement at the elimination of the row; later_factor_: the same
+  // entries by columns, divided by the pivots of their rows
   LargeVector<double> factor_, later_factor_;
   Numbers pivot_;
   // entries of Q + D until invert() replaces them by entries of the inverse; factor() sets them again

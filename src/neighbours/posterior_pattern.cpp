@@ -46,7 +46,8 @@ std::unique_ptr<SparseCholesky> factor_of_rows(const Lists& rows) {
   return std::make_unique<SparseCholesky>(LowerTriangle{int(rows.size()), start.data(), row.data()});
 }
 
-// Returns a pointer to the columns of each row, from row `from` on. `columns` has the rows of a unit one after another.
+// Returns a pointer to the columns of each row, from row `from` on. Each element of `columns` has the rows of one unit,
+// one after another.
 std::vector<const int*> first_columns(const Lists& columns, const std::vector<Count>& length, Count from) {
   std::vector<const int*> first(length.size());
   for (Count i = from; i < Count(length.size()); ++i) {

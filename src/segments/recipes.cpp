@@ -37,7 +37,7 @@ void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request
   passes.copy(squares, result_count(request), request.out);
 }
 
-// Reduces values with weights. For a count, a value counts if its weight is not missing and not 0.
+// Reduces values with weights. The count of a segment includes the values whose weight is neither missing nor 0.
 void reduce_weighted(const SegmentPasses& passes, SegmentRequest request) {
   const SegmentTerm term = statistics()[size_t(request.op)].weights;
   if (term == SegmentTerm::Moments) return weighted_moments(passes, request);
