@@ -137,8 +137,8 @@ stayed_rows <- function(plan, op) {
   if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# Sets missing results to NA. C++ returns NaN for a statistic of too few values; if a slice has no value, the position
-# that C++ returns is 0 (on the GPU NaN).
+# Sets missing results to NA. C++ returns NaN for a statistic of too few values. If a slice has no value, the position
+# of its minimum or maximum is 0 on the CPU and NaN on the GPU.
 settled <- function(result, op, x, run) {
   row <- statistic(op)
   if (row$least == 0) return(result)

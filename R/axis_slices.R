@@ -1,6 +1,6 @@
-# User-defined formulas, order statistics and moments along axes of arrays, which C++ computes as operations on
-# segments. Slices are columns of matrices within the array; R rearranges the array only if the reduced dimensions are
-# not adjacent.
+# C++ computes user-defined formulas, order statistics and moments along axes of arrays as operations on segments.
+# Slices are columns of matrices within the array; R rearranges the array only if the reduced dimensions are not
+# adjacent.
 
 reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
@@ -59,7 +59,8 @@ order_slices <- function(x, op, details, na.rm, plan) {
   c(result)
 }
 
-# Reduces slices by a user-defined formula or to moments; for moments, the values are first arranged slice by slice.
+# Reduces slices by a user-defined formula, or computes their moments. For moments, the values are first arranged slice
+# by slice.
 fold_slices <- function(x, op, na.rm, plan) {
   if (inherits(op, "seg_op")) {
     slices <- slices_in(x, plan)

@@ -7,8 +7,8 @@ code_text <- function(..., collapse = NULL) {
   do.call(paste0, c(parts, list(collapse = collapse)))
 }
 
-# A number with 15 digits if R reads these digits as the same double, otherwise with 17 digits. "Inf" and "NaN" are also
-# numbers in formulas.
+# The text of a number: 15 digits if R reads these digits as the same double, otherwise 17 digits. Formulas also accept
+# "Inf" and "NaN".
 code_number <- function(x) {
   text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
   longer <- !is.na(x) & as.numeric(text) != x

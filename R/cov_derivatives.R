@@ -26,8 +26,8 @@ with_functionals <- function(model, call = caller_env()) {
   model
 }
 
-# The columns of the functional for n points. A point whose row of `direction` is 0 is a value of the field; other
-# points are derivatives of the field in the direction of the row.
+# The columns of the functional for n points. A point whose row of `direction` is 0 represents a value of the field;
+# other points represent derivatives of the field in the direction of the row.
 functional_columns <- function(n, d, direction = matrix(0, n, d)) {
   cbind(as.numeric(rowSums(direction != 0) == 0), direction)
 }
@@ -124,7 +124,7 @@ leaf_jet <- function(model, leaf, path, x, y) {
   if (is.null(apart)) jet else join_jets("*", list(symbolic(with_text(apart$factor)), jet))
 }
 
-# The first or second derivative of a kernel's formula: a function that returns the text of the derivative and has the
+# A function that returns the text of the first or second derivative of a kernel's formula. The arguments are the
 # arguments of the property `derivatives`.
 derivative_text <- function(kernel, order) {
   f <- kernel$derivatives

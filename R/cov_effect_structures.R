@@ -9,8 +9,8 @@ is_effect_term <- function(leaves) {
   is_effect(leaves[[number]]) && (number == 1 || number == 2 && is_coregion(leaves[[1]]))
 }
 
-# The leaf of an effect term, as a list named by the path of the leaf. If the effect is a structure of lmc(), the leaf
-# also contains the path of the coregionalisation matrix, `structure`.
+# The leaf of an effect term, as a list named by the path of the leaf. If the effect is a structure of lmc(), the
+# element `structure` of the leaf is the path of the coregionalisation matrix.
 effect_of_term <- function(leaves) {
   number <- length(leaves)
   if (number == 2) leaves[[2]][c("structure", "indicator")] <- list(names(leaves)[[1]], leaves[[1]]$indicator)

@@ -4,8 +4,8 @@
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
-# The terms of a sum that are effects, named by their paths. Effects in products are fields, unless they are structures
-# of lmc() (cov_effect_structures.R).
+# The terms of a sum that are effects, named by their paths. An effect in a product belongs to the field, except in
+# structures of lmc() (cov_effect_structures.R).
 added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_terms(x)), effect_of_term))
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0

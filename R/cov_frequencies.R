@@ -16,8 +16,8 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# Isotropic frequencies in `dims` dimensions, of which the first d are returned: a projection of an isotropic
-# distribution on a plane or a line is isotropic.
+# Draws isotropic frequencies in `dims` dimensions and returns the first d coordinates of each frequency. The projection
+# of an isotropic distribution on d dimensions is isotropic.
 in_all_directions <- function(radius, d, dims = 3) {
   direction <- matrix(stats::rnorm(dims * length(radius)), ncol = dims)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]

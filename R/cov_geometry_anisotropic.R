@@ -53,8 +53,9 @@ space_anisotropy <- function(u, angle, ratio) {
           across[[1]], ratio)
 }
 
-# The matrix A for which |A h| is the scaled distance of h; frequencies of the kernel are therefore A' w. The rows of A
-# are the directions along and across the angle.
+# The matrix A for which |A h| is the scaled distance of h. A' w are frequencies of the anisotropic kernel if w are
+# frequencies of the isotropic kernel with range 1. The rows of A are the axes of the anisotropy, divided by their
+# ranges.
 anisotropic_scales <- function(p) {
   range <- p$range %||% 1
   a <- p$angle * pi / 180

@@ -1,4 +1,4 @@
-# Longitude and latitude: distances are measured on the globe, as chords through the Earth.
+# Longitude and latitude: the distance of two points is the length of the chord through the Earth.
 
 great_circle_geometry <- geometry(
   "great_circle", words = "great circle", angular = TRUE,
@@ -25,7 +25,7 @@ on_sphere <- function(u) {
   6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
 }
 
-# Sets the distance of covariances for which the user chose no distance to the chord through the Earth.
+# Covariances for which the user chose no distance get chords through the Earth as their distance.
 on_the_globe <- function(covariance, d) {
   chosen <- change_leaves(covariance, function(leaf, path) {
     if (fits_globe(leaf, d)) leaf$geometry <- great_circle_geometry
@@ -45,7 +45,7 @@ has_open_distance <- function(leaf) leaf$geometry$lengths && !isTRUE(leaf$geomet
 
 fits_globe <- function(leaf, d) {
   has_open_distance(leaf) && leaf$geometry$name == "euclidean" && identical(leaf_dims(leaf, d), c(1, 2)) &&
-    leaf$kernel$most_dims >= 3  # chords are distances in space
+    leaf$kernel$most_dims >= 3  # chords are distances in three dimensions
 }
 
 takes_degrees <- function(leaf, d) {

@@ -17,7 +17,7 @@ kernel <- function(label, text, ...) {
     stationary = TRUE,  # the covariance depends only on the difference of the points
     by_formula = FALSE, # the kernel is a user-defined formula
     derivatives = NULL, # how the field is differentiated; `apart`: parts of a product (cov_derivatives.R)
-    process = NULL,     # the process of an effect of time (cov_time_effects.R), or `slopes`
+    process = NULL,     # covariance of an effect of time; also `slopes` (cov_time_effects.R)
     words = NULL,       # text in the printed covariance
     mean_square = function(leaf, u) 1 # the mean variance at points u if the parameter variance is 1
   )
@@ -26,8 +26,8 @@ kernel <- function(label, text, ...) {
 
 with_constants <- function(kernel, ...) replace(kernel, "constants", list(list(...)))
 
-# The volume of the overlap of two balls in `balls` dimensions, a function of their distance divided by the range, at
-# most 1.
+# A kernel whose correlation is proportional to the volume of the overlap of two balls in `balls` dimensions.
+# `correlation` is a formula of the distance of their centres, divided by the range and limited to 1.
 ball_kernel <- function(label, balls, correlation) {
   kernel(label, ball_text, frequencies = ball_frequencies, most_dims = balls,
          constants = list(balls = balls, correlation = correlation))

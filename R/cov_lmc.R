@@ -217,7 +217,7 @@ sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms
 #' @export
 format.kernops_lmc <- function(x, ...) paste(term_words(x), collapse = " + ")
 
-# The text of each term of a covariance: of lmc() and of each effect, or of each term of a sum.
+# The texts of the terms of a covariance. In a covariance with lmc(), all structures together have one text.
 term_words <- function(x) {
   if (!is_lmc(x)) return(vapply(sum_terms(x), format, ""))
   structures <- toString(vapply(lmc_terms(x), function(term) format(term$parts[[2]]), ""))

@@ -110,7 +110,8 @@ with_places <- function(x, d, call) {
 }
 
 # The rows of a coregionalisation matrix in the table of parameters. The search optimises the entries of L without
-# bounds. A column of L may have either sign, so that L is inside its limits even if B is singular at the optimum.
+# bounds. The diagonal of L is not restricted to positive values, because L would then be at a bound if B is singular at
+# the optimum.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- entries$row == entries$column

@@ -128,7 +128,7 @@ check_leaf_dims <- function(leaf, d, call) {
                  call = call)
   }
   leaf$geometry$check(leaf, dims, call)
-  if (leaf$kernel$by_formula) return()  # in a user's formula, `range` is a name without a meaning
+  if (leaf$kernel$by_formula) return()  # in a user's formula, a parameter named `range` need not be a range
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)

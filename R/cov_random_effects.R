@@ -85,8 +85,8 @@ random_effect <- function(effect, variance = NULL, fixed = character(), correlat
 
 is_bar <- function(e) is.call(e) && length(e) == 3 && (identical(e[[1]], quote(`|`)) || identical(e[[1]], quote(`||`)))
 
-# The effects of `lhs | group`: a list of lists of terms with correlated coefficients. A term is a list of a slope (NULL
-# for an intercept) and a level.
+# The effects of `lhs | group`, as a list. Each effect is a list of terms, whose coefficients are correlated with each
+# other. A term is a list of a slope (NULL for an intercept) and a level.
 bar_effects <- function(bar, env, call = caller_env()) {
   terms <- tryCatch(stats::terms(stats::as.formula(call("~", bar[[2]]), env)), error = function(e) NULL)
   slopes <- lapply(attr(terms, "term.labels"), str2lang)
@@ -179,7 +179,8 @@ effect_leaves <- function(e, env, data, call) {
   lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 
-# Splits a sum of terms into the random effects and smooths, and the sum of the other terms; NULL without other terms.
+# Splits a sum of terms into `effects`, a list of the random effects and smooths, and `rest`, the sum of the other
+# terms. `rest` is NULL if there are no other terms.
 split_effects <- function(e) {
   if (is_smooth(e) || is_effect_of_variable(e)) return(list(effects = list(e)))
   sign <- if (is.call(e)) deparse1(e[[1]]) else ""
@@ -198,7 +199,7 @@ split_effects <- function(e) {
   })
 }
 
-# Checks that the rest of a formula contains no effects, because R would interpret the bar of (1 | g) as "or".
+# Checks that the terms `e` of the trend contain no effects, because R would interpret the bar of (1 | g) as "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
     stop_kernops("input", "{.code {deparse1(e)}} must be a separate term, joined to the others by {.code +}.",

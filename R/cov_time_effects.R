@@ -96,9 +96,9 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# For each point, the row for the time of the point in L, the root of the covariance matrix of the coefficients. L
-# covers the times of the observations, followed by times that occur only at the points u; each of these times has a new
-# coefficient.
+# The entries of a point are the row of L for the time of the point, where L is the Cholesky factor of the covariance
+# matrix of the coefficients. L has a row for each time of the observations, followed by a row for each time that occurs
+# only at the points u. Each of these additional times has a new coefficient.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

@@ -219,7 +219,7 @@ settled_column <- function(leaf, object, column = leaf$sees[[length(leaf$sees)]]
 }
 settled_basis <- function(leaf, object) settled_column(leaf, object, leaf$sees[[1]])
 
-# Stops for fits of several variables, which have no groups.
+# Stops for fits of several variables, which do not support groups.
 check_grouped <- function(covariance, call) {
   if (is_lmc(covariance)) stop_kernops("input", "{.arg group} requires a single response.", call = call)
 }

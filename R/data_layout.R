@@ -44,8 +44,9 @@ keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels
 
 # The columns of points of several variables. After the coordinates in space come the index of the variable, counted
-# from 0, and two columns for the noise, which observations of one row share: the index of the row, and the standard
-# deviation in units of the nugget, which is 0 at points without an observation. The columns `z` of effects come last.
+# from 0, and two columns for the noise. The first of these columns is the index of the row of the data, because the
+# noise of observations of one row may be correlated. The second column is the standard deviation of the noise in units
+# of the nugget, or 0 at points without an observation. The columns `z` of effects come last.
 at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
   unname(cbind(u, variable - 1, row, scale, z))
 }

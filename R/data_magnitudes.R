@@ -83,7 +83,7 @@ without_level <- function(data) {
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
-  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # the constant would magnify these rounding errors
+  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding errors, which `level` would magnify
   list(y = y - level * ones, beta = level * beta)
 }
 

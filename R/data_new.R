@@ -45,7 +45,7 @@ points_of_source <- function(object, source, coords, call) {
   d <- object$model$d
   used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
   check_distinct_names(names(used), source$data, "newdata", call)
-  original <- source$data # grouping variables are matched before the conversion, by stricter rules
+  original <- source$data # grouping variables are converted separately, with exact = TRUE
   source$data <- as_fitted_variables(source$data, parts$classes, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {

@@ -51,8 +51,8 @@ tangent_axes <- function(p) {
   rbind(east, cross_product(p, east))
 }
 
-# The unit vector in the direction of the mean of all edges, weighted by their lengths. If the edges surround the
-# sphere, this mean is nearly zero, and the direction of the vector area is returned instead.
+# The unit vector in the direction of the mean of the midpoints of all edges, weighted by the lengths of the edges. If
+# the edges surround the sphere, this mean is nearly zero, and the direction of the vector area is returned instead.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))

@@ -52,8 +52,8 @@ draw_groups <- function(term, u, nsim, features, backend) {
   draws
 }
 
-# For each linear factor, an indicator matrix of the coordinate of the factor that each feature uses. There is a feature
-# for each combination of coordinates of the factors.
+# There is a feature for each combination of coordinates of the linear factors. For each factor, the result has a matrix
+# of 0 and 1, in which row k has a 1 at the coordinate that feature k uses.
 unit_signs <- function(widths) {
   chosen <- expand.grid(lapply(widths, seq_len))
   unname(Map(function(coordinate, width) diag(width)[coordinate, , drop = FALSE], chosen, widths))
@@ -77,8 +77,8 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# The spectrum of an effect: one draw for each level, multiplied by the covariate. For a smooth, one draw for each basis
-# function.
+# The spectral term of an effect: each level has a separate draw, which is multiplied by the covariate. For a smooth,
+# each basis function has a separate draw.
 effect_spectrum <- function(x) {
   if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))

@@ -1,7 +1,7 @@
 # Draws of the field at points from its covariance matrix.
 
-# Draws separate blocks of points, which are uncorrelated with each other, one by one; coinciding points have the same
-# value.
+# Draws the field block by block, because the field is uncorrelated between blocks of points. Coinciding points have the
+# same value.
 separate_draws <- function(object, u, nsim, features) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {

@@ -100,8 +100,8 @@ search_of_typical <- function(blocks, pilot, how, estimate, call) {
   stage_of(blocks$store, "start", function() timed("start", with_clock(new_clock(), "search", search())))
 }
 
-# The optimum of all observations. The search begins at the optimum of typical observations, `start`, and continues with
-# some of the cells.
+# The optimum of all observations. The search begins at the optimum of typical observations, `start`, continues with the
+# likelihood of some of the cells, and ends with the likelihood of all cells.
 search_blocks <- function(blocks, pilot, start, how, estimate, call) {
   if (estimate == "none") return(start)
   model <- pilot$model

@@ -238,8 +238,8 @@ predict_fold.gp <- function(object, out, refit) {
 
 # The input of a fit without some observations: the parts of the other observations, with columns of the trend that are
 # linearly independent for these observations; the covariance; and the method of estimation. The coordinates of the
-# omitted points are relative to the centre of the new fit. `told` has an element for each omitted point, which is TRUE
-# if the other observations identify the trend at the point.
+# omitted points are relative to the centre of the new fit. For each omitted point, `told` is TRUE if the other
+# observations identify the trend at the point.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))

@@ -1,5 +1,5 @@
 # Methods of package DHARMa, which are registered when DHARMa is loaded. The default methods of DHARMa would call
-# predict() with arguments of lme4. `conditional = FALSE` of simulateResiduals() is an argument of getSimulations() and
+# predict() with arguments of lme4. simulateResiduals() passes `conditional = FALSE` to getSimulations(), which then
 # draws new fields.
 
 #' @exportS3Method DHARMa::getFitted

@@ -40,9 +40,8 @@ family_residuals <- function(object, y, mu, w, type) {
          deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$phi))))
 }
 
-# The standard normal quantiles of the probabilities of the observations given the fitted process. For a discrete
-# observation, the probability is drawn from the uniform distribution between the probability of smaller values and the
-# probability of values up to the observation.
+# The standard normal quantiles of the probabilities of the observations given the fitted process. If the observation y
+# has a positive probability, a random number between P(Y < y) and P(Y <= y) replaces the probability.
 quantile_residuals <- function(object) {
   y <- object$parts$y
   w <- object$parts$weights
@@ -55,8 +54,8 @@ quantile_residuals <- function(object) {
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
-# The probability of values below y. `p` is the probability of values up to y, which is larger if the value y has a
-# positive probability.
+# The probability of values below y. `p` is the probability of values up to y; the two probabilities differ if the value
+# y has a positive probability.
 lower_probability <- function(density, x, y, p) {
   if (density$discrete) return(cdf(x, y - value_unit(x)))
   replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)

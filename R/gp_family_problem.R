@@ -53,8 +53,9 @@ with_family_search <- function(problem, call) {
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
   # The search uses the logarithm of a variance, and would take ever more steps if the variance tends to zero. Therefore
-  # each variance has a lower bound, which counts as zero: a hundred thousandth of the variance of the working response
-  # or, if smaller, as for large counts, a tenth of the noise variance of the working response.
+  # each variance has a lower bound, and a variance at this bound counts as zero. The bound is a hundred thousandth of
+  # the variance of the working response or, if smaller, a tenth of the noise variance of the working response. The
+  # latter applies to large counts, for example.
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"

@@ -60,9 +60,9 @@ sides_of_observations <- function(data) {
   switch(density$response, binomial = (y == 1) - (y == 0), count = -as.numeric(y == 0), NULL)
 }
 
-# TRUE if there are coefficients b such that side * x b is at least 0 for all observations and positive for some
-# observations, and x b = 0 where `side` is 0. By Stiemke's lemma, such a b exists exactly if no positive combination of
-# the rows side * x is zero. The shortest combination with coefficients of at least 1 is a solution b.
+# TRUE if there are coefficients b such that sides * x b is at least 0 for all observations and positive for some
+# observations, and x b = 0 where `sides` is 0. By Stiemke's lemma, such a b exists exactly if no positive combination
+# of the rows sides * x is zero. The shortest combination with coefficients of at least 1 is a solution b.
 separates <- function(x, sides, tolerance = 1e-9) {
   basis <- qr.Q(qr(x)) * sqrt(nrow(x))
   within <- basis[sides == 0, , drop = FALSE]

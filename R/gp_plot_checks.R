@@ -47,7 +47,7 @@ distinct_curves <- function(model) {
   if (all(same)) longest else model
 }
 
-# The empirical variogram of the detrended response, which includes the nugget, and the variogram of the model. If the
+# The empirical variogram of the detrended response, and the variogram of the model including the nugget. If the
 # variogram of the model differs between coordinates, there is a curve along each coordinate.
 variogram_of <- function(x, settings = list()) {
   if (!is.null(x$family)) {

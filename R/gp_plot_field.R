@@ -66,7 +66,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
     table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
                      interval = if (length(band)) "confidence" else "none", terms = x$shown$terms,
                      exclude = x$shown$exclude)
-    # a single column has no name, or the names of the variables
+    # a single column of predict() is a vector or, for several variables, has the names of the variables
     if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
   table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),

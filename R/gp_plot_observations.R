@@ -33,7 +33,7 @@ fitted_sample <- function(x, residuals = FALSE) {
        residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
 }
 
-# The counterpart of fitted_sample() for a fit by with_observations().
+# The counterpart of fitted_sample() for a fit that with_observations() returned.
 sample_of_table <- function(x) {
   rows <- drawn_rows(nrow(x$records))
   residual <- residuals_of_some(x, x$records[rows, , drop = FALSE])

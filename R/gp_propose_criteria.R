@@ -28,8 +28,8 @@ moment_target <- function(posterior, measure, sign) {
 
 confidence_bound <- function(sds) function(m, s) list(value = sds * s - m, of_mean = -1, of_sd = sds)
 
-# The logarithm of the expected improvement below `best`, which is s h(z) with h(z) = phi(z) + z Phi(z) and z = (best -
-# m) / s.
+# The logarithm of the expected improvement below `best`. The expected improvement is s h(z) with h(z) = phi(z) + z
+# Phi(z) and z = (best - m) / s.
 log_improvement <- function(best) function(m, s) {
   z <- ifelse(s > 0, (best - m) / s, ifelse(best > m, Inf, -Inf))
   log_h <- log_expected_excess(z)

@@ -72,7 +72,7 @@ own_variances <- function(model, theta, first) {
     everywhere <- variances(first)
     return(list(at = function(u) everywhere, slopes = function(u) numeric(model$d)))
   }
-  plain <- replace(model, "functional", list(NULL)) # new points are values, not functionals
+  plain <- replace(model, "functional", list(NULL)) # new points are values of the field
   slopes <- recent_operator(code_text("Sum_Reduction(Grad(", covariance_text(plain, "x", "x"), ", x, 1), 1)"),
                             point_declarations(plain)[1:2], "auto", "float64", "cpu")
   list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])

@@ -5,7 +5,7 @@
 best_of_box <- function(target, box, starts, count, leaders, seed) {
   d <- ncol(box)
   shift <- with_seed(seed, stats::runif(d))
-  even <- (even_points(count, d) + rep(shift, each = count)) %% 1 # an even sequence, shifted by a random vector
+  even <- (even_points(count, d) + rep(shift, each = count)) %% 1 # evenly spread points, shifted by a random vector
   candidates <- in_box(rbind(even, around_leaders(leaders, box, even)), box)
   values <- target$value(candidates)
   values[is.nan(values)] <- -Inf

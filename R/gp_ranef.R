@@ -91,7 +91,8 @@ coefficient_targets <- function(object, leaf, column, k) {
   others <- unlist(lapply(terms, function(leaves) leaves[[1]]$indicator))
   u[, others] <- 1
   u[, leaf$indicator] <- 0
-  # with several variables, the points get the columns of new points without noise
+  # with several variables, the columns of at_variables() are the index of the variable and two zeros, because a target
+  # has no noise
   if (!is.null(leaf$belongs)) u[, leaf$belongs$column + 0:2] <- rep(c(leaf$belongs$number - 1, 0, 0), each = nrow(u))
   u[, leaf$level %||% leaf$dims] <- values
   covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)

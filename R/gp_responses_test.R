@@ -1,9 +1,10 @@
 # Likelihood-ratio tests of the null hypothesis that there is no field, for many responses.
 #
-# Without a field the range is undefined. Therefore the statistic is the maximum over many ranges, and its distribution
-# is not half a chi-squared distribution, which holds for a known range. The distribution depends only on the points,
-# not on the trend or the variance of the response. Therefore the distribution is simulated by statistics of noise at
-# the same points.
+# Without a field the range is undefined. Therefore the statistic is the maximum over many ranges. For a known range,
+# the statistic would be 0 with probability 1/2 and otherwise have a chi-squared distribution with one degree of
+# freedom; the maximum has another distribution. The distribution of the maximum depends only on the points, not on the
+# trend or the variance of the response. Therefore the distribution is simulated by statistics of noise at the same
+# points.
 
 # Test statistics of simulated responses, which are normal noise at all points.
 null_statistics <- function(task, control) {
@@ -20,9 +21,9 @@ null_statistics <- function(task, control) {
   sort(pmax(null$value - found$value, 0, na.rm = TRUE))
 }
 
-# P-values of statistics: the fraction of draws that are at least as large. Above the 90 % quantile of the draws, the
-# p-value is a tenth times the tail of the maximum over ranges (Davies 1977), relative to the tail at the quantile. The
-# constant of this tail is estimated from the draws above the quantile.
+# P-values of statistics: the fraction of draws that are at least as large. Above the 90 % quantile q of the draws, the
+# p-value of a statistic s is a tenth times T(s) / T(q), where T is the tail probability of the maximum over ranges
+# (Davies 1977). The constant v of log_tail() is estimated from the draws above the quantile.
 null_p_values <- function(statistic, draws) {
   if (is.null(draws)) return(half_chisq(statistic))
   count <- length(draws)

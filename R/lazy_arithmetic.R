@@ -8,7 +8,7 @@ infix <- c("+", "-", "*", "/", "|")
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
-  made@points$vector <- NULL # without this element, check_vectors() skips it
+  made@points$vector <- NULL # check_vectors() accepts tensors without this element
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
@@ -200,7 +200,7 @@ odd_asinh <- function(x) {
   side * log1p(x + x^2 / (1 + sqrt(1 + x^2)))
 }
 
-# The sign of x, which is 1 at 0. The gradient of x * side_of(x) at 0 is 1, whereas the gradient of abs(x) at 0 is 0.
+# The sign of x; the sign of 0 is 1. The gradient of x * side_of(x) at 0 is 1, whereas the gradient of abs(x) at 0 is 0.
 side_of <- function(x) if_else(x, 1, -1)
 
 complex_of <- function(real, imaginary) real2complex(real) + imag2complex(imaginary)

@@ -4,9 +4,9 @@
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijpmn][0-9a-f]+"
 
 # A tensor of `formula`, a text in which each %s stands for one of the tensors and numbers in `arguments`. The C++ code
-# computes the size of the formula, or reports a mistake. A complex entry is two numbers, which most operations do not
-# support. `looks_inside`: TRUE if the result depends on more than the sizes of the tensors, as for derivatives. The
-# result is numeric if all arguments are numeric.
+# computes the size of the formula, or reports a mistake. A complex entry is stored as two numbers; most operations do
+# not support complex entries. `looks_inside`: TRUE if the result depends on more than the sizes of the tensors, as for
+# derivatives. The result is numeric if all arguments are numeric.
 combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   symbolic <- length(arguments) == 0 || any(vapply(arguments, is_lazy, NA))
   arguments <- told_apart(lapply(arguments, as_lazy, call = call))

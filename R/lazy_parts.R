@@ -3,7 +3,7 @@
 # The token is derived from the text of the part.
 
 part_token <- "p[.]s[0-9a-f]{32}"
-long_text <- 200 # a text of at least this number of characters becomes a part
+long_text <- 200 # a text of more characters becomes a part
 
 as_part <- function(x) {
   if (nchar(x@formula) <= long_text) return(x)
@@ -33,7 +33,7 @@ rewritten <- function(x, change) {
   x
 }
 
-longest_text <- 1000 # the maximum number of characters, because the parser limits the depth of nesting
+longest_text <- 1000 # maximum length of a text with inserted parts; the parser limits the depth of nesting
 
 # The text with all its parts. A part is named by Let(a, f, g), which means g with f in place of a. If a part is used
 # once and the text stays short, the part is inserted in place of its token.

@@ -57,8 +57,8 @@ swap_points <- function(points) {
 # Operations that do not recycle a single entry.
 without_recycling <- c("Concat", "TensorProd", "TensorDot", "Kron", "MatVecMult", "VecMatMult", "GradMatrix",
                        "Laplacian", "Divergence", "SoftDTW_SqDist", "BSpline")
-# For some operations, one operand may be a number for each point: a factor, or a condition that selects vectors. This
-# list has the positions of such operands.
+# Some operations combine vectors with an operand that has a single number for each point: a factor, or a condition that
+# selects vectors. This list has the positions of such operands.
 factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRealScal = 1, ComplexScal = 1, IfElse = 1,
                 WeightedSqNorm = 1, WeightedSqDist = 1, SymSqNorm = 1, Grad = 3, Diff = 3)
 

@@ -152,8 +152,8 @@ parameter_data <- function(x) {
   if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
 }
 
-# The right-hand side of a solver. A single number is one point. The right-hand side is a separate variable, even if the
-# matrix contains the same data.
+# The right-hand side of a solver. A single number is one point. The right-hand side is a separate variable, even if a
+# variable of the matrix has the same data.
 right_hand_side <- function(b, arg) {
   if (is.null(b)) stop_kernops("input", "{.arg {arg}} must be numeric, not {.code NULL}.", call = NULL)
   points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg, new.env())

@@ -1,10 +1,10 @@
-# Keys and labels of values. For values of one class, keys and labels are equal if the values are equal, and otherwise
-# different.
+# Keys and labels of values. Two values of the same class have the same key and the same label exactly if the values are
+# equal.
 
 # Converts keys to numbers, in the order of their first appearance.
 first_numbers <- function(key) match(key, unique(key)) + 0
 
-# Keys of values: numbers or strings that are equal exactly if the values, which have one class, are equal.
+# Keys of values of the same class: numbers or strings. Two keys are equal exactly if the values are equal.
 level_key <- function(x) {
   if (is.factor(x)) x <- as.character(x)
   if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes of strings marked "bytes"
@@ -20,7 +20,7 @@ exact_digits <- function(x) {
   ifelse(x == round(x), sprintf("%.0f", x + 0), sprintf("%a", as.numeric(x)))
 }
 
-# Labels of values, which are equal only if the values are equal.
+# Labels of values. Two labels are equal only if the values are equal.
 value_labels <- function(x) {
   number <- first_numbers(level_key(x))
   distinct <- x[!duplicated(number)]

@@ -2,9 +2,8 @@
 # file.
 #
 # The sums of a unit depend only on the unit, and are added in the order of the units. Therefore results are
-# bit-identical for any number of workers and any memory. `blocks` is a result of table_blocks(). If the sum is over a
-# part of the observations, `some` has the indices of the units of this part. A unit contains its observations and all
-# their neighbours.
+# bit-identical for any number of workers and any limit of memory. `blocks` is a result of table_blocks(). `units` has
+# the indices of the units whose sums are added. A unit contains its observations and all their neighbours.
 
 block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf
@@ -65,7 +64,8 @@ sums_of_unit <- function(k, blocks, kind, theta, count, derivatives) {
 }
 
 # The conditioning sets of a unit in the form of hold_sets(), with response and trend in the form of
-# orthonormal_trend(). With `kept`, the process keeps the sets in memory as long as their files do not change.
+# orthonormal_trend(). If `blocks$kept` is TRUE, the process keeps the sets in memory as long as their files do not
+# change.
 held_unit <- function(blocks, k) {
   path <- unit_path(blocks, k)
   if (!blocks$kept) return(new_held_unit(read_object(path), blocks$trend))

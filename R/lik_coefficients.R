@@ -31,9 +31,10 @@ solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The matrix C' U' U C, where `entries` has the columns of C, in the form that takes the least time to factor or to
-# solve with. A dense factor of up to `dense_coefficients` coefficients takes milliseconds. An operation of a sparse
-# factor takes about `sparse_cost` times as long as an operation of a dense factor. In measurements, computing a sparse
-# factor with `most_operations` operations took some seconds, as long as solving the same system by conjugate gradients.
+# solve with. A dense factor of up to `dense_coefficients` coefficients takes milliseconds. A floating-point operation
+# in a sparse factorisation takes about `sparse_cost` times as long as in a dense factorisation. In measurements,
+# computing a sparse factor with `most_operations` operations took some seconds, as long as solving the same system by
+# conjugate gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))

@@ -99,7 +99,7 @@ projected_signs <- function(n, count, basis) {
 # The derivatives of the estimate of log det S + sum(by_known * gram). The derivatives with respect to A are M = W - X,
 # where W is computed from the directions of the quadratic forms. The derivatives with respect to S are D^-1/2 M D^-1/2
 # plus a diagonal matrix with the entries (1 - diag(M A)) / D, because D is the diagonal of S. The result contains the
-# arguments of low_rank_adjoint(), `less` for X, and the arguments of gap_of_blocks().
+# arguments of low_rank_adjoint() and gap_of_blocks(), and `less`, the contribution of X.
 adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   root <- sqrt(gram$diagonal)
   known <- nrow(by_known)
@@ -128,8 +128,8 @@ gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   gap - (explained + t(explained)) / 2
 }
 
-# The contribution of the diagonal matrix and of X to the result of gap_of_blocks(). All coefficients of one level are
-# observed at the same points.
+# The contribution of X and of the diagonal matrix (1 - diag(M A)) / D to the result of gap_of_blocks(). All
+# coefficients of one level are observed at the same points.
 squares_of_blocks <- function(x, rows, size) {
   diagonal <- x$diagonal[x$known + rows]
   if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))

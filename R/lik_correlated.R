@@ -1,9 +1,9 @@
 # Neighbours by correlation, for user-defined covariances. neighbour_coordinates() defines distances with one scale for
 # each coordinate, but a user-defined formula may have different scales or directions at each point.
 
-# The function search() of ordered_sets(), for ordered points, which selects neighbours by the correlation at theta. If
-# there are at most `max_points` points, all earlier points are candidates for the neighbours of a point. For more
-# points, the candidates are the nearest earlier points, four times as many as neighbours.
+# The function search() of ordered_sets(): selects neighbours among ordered points by the correlation at theta. If there
+# are at most `max_points` points, all earlier points are candidates for the neighbours of a point. For more points, the
+# candidates are the nearest earlier points, four times as many as neighbours.
 correlated_search <- function(search, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(search)
   force(search)
@@ -18,7 +18,8 @@ correlated_search <- function(search, model, theta, points, max_points = 2000) {
 
 has_formula_leaf <- function(model) !all_leaves(model$covariance, function(leaf) !leaf$kernel$by_formula)
 
-# The function nearest(query, m) for a tree of the points, which selects points by the correlation at theta.
+# Returns f(query, u, m), which selects neighbours of the points u by the correlation at theta. The candidates are
+# results of nearest(query, m), the search in a tree of the points.
 correlated_nearest <- function(nearest, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(function(query, u, m) nearest(query, m))
   rank <- ranked_by_correlation(model, theta)

@@ -78,7 +78,7 @@ beta_binomial_row <- family_row(
 
 # Counts without zeros: the distribution `row` given that y is positive. Let p0 be the probability of zero of `row`.
 # log_rate is a formula of log(-log(p0)), and log_zero(mu, phi) is log(p0). For `row`, upper(q, mu, phi) is the
-# probability of more than q, quantile() the inverse function of upper(), and second(mu, phi) the second moment.
+# probability of more than q, quantile() is the inverse function of upper(), and second(mu, phi) is the second moment.
 truncated_row <- function(row, log_rate, log_zero, upper, quantile, second) {
   positive <- function(mu, phi) -expm1(log_zero(mu, phi))
   mean <- function(eta, phi, link) ifelse(eta < -35, 1, exp(eta) / positive(exp(eta), phi))

@@ -54,8 +54,8 @@ sum_probabilities <- function(density, q, eta, w, phi, link, batch = 64) {
   pmin(total, 1)
 }
 
-# Twice the difference of the log density from its maximum over eta. A golden-section search finds the maximum around
-# the linear predictor whose mean is mu.
+# Twice the difference between the maximum of the log density over eta and the log density at mu. A golden-section
+# search finds the maximum around the linear predictor whose mean is mu.
 searched_deviance <- function(density) {
   force(density)
   function(y, mu, w, phi) search_deviance(density, y, mu, w, phi)

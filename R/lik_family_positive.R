@@ -40,7 +40,7 @@ lognormal_row <- family_row(
 
 # A time that is censored at t has the response -t. exp(eta) is the mean of times without censoring; `cumulative` is the
 # formula of the logarithm of the cumulative hazard. The derivative of this logarithm with respect to the logarithm of
-# time is the shape, and `log_shape` is the formula of its logarithm.
+# time is the shape, and `log_shape` is the formula of the logarithm of the shape.
 survival_row <- function(cumulative, log_shape, parameters, shape_of) {
   scale_of <- function(mu, phi) mu / gamma(1 + 1 / shape_of(phi))
   family_row(

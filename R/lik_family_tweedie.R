@@ -49,10 +49,10 @@ tweedie_parts <- function(eta, w, phi) {
        scale = dispersion * (p - 1) * exp((p - 1) * eta))
 }
 
-# The terms of the log density that do not depend on eta, and the derivatives of these terms with respect to dispersion
-# / by, which is the parameter of the family, and to the power. The terms contain the logarithm of a sum over the number
-# j of gamma variables (Dunn and Smyth 2005). Only the terms around the largest term, at j = y^(2 - p) / (2 - p) /
-# dispersion, are computed.
+# The terms of the log density that do not depend on eta, and the derivatives of these terms with respect to two
+# parameters: the parameter dispersion / by of the family, and the power p. The terms contain the logarithm of a sum
+# over the number j of gamma variables (Dunn and Smyth 2005). Only the terms around the largest term, at j = y^(2 - p) /
+# (2 - p) / dispersion, are computed.
 tweedie_constant <- function(y, dispersion, p, by) {
   n <- length(y)
   dispersion <- rep_len(dispersion, n)

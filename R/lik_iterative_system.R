@@ -44,7 +44,7 @@ preconditioner_maker <- function(control, data, model) {
 
 # The default rank. The number of iterations grows in proportion to the square root of n / rank, and computing the
 # preconditioner takes as long as some iterations. Without probes and with a loose tolerance, a large rank would save
-# less time than computing the preconditioner takes, so the default is smaller.
+# less time than computing the preconditioner takes, so the default rank is smaller.
 default_rank <- function(system, control) {
   most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3

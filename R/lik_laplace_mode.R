@@ -4,8 +4,8 @@
 # derivatives. If the log density is not concave, weights may be negative, and Newton's steps use the `expected` weights
 # instead.
 
-# Returns a function that computes the log density and its derivatives at a process h. The weights in its result that
-# Newton's steps use are positive.
+# Returns a function that computes the log density and its derivatives at a process h. In the result of this function,
+# the weights for Newton's steps are positive.
 terms_of <- function(data, state) {
   family <- data$family
   mean <- data$offset + as.vector(data$basis %*% state$beta)
@@ -28,9 +28,9 @@ positive_weights <- function(terms) {
   pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
 }
 
-# The mode with the weights for the determinant and with `posterior`, the result of posterior_of(terms). posterior_of()
-# returns NULL if the precision of the process given the data is not positive definite. In this case, and if `fallback`
-# is TRUE, posterior_of() is called again with the expected weights.
+# The mode, with the weights that the determinant uses, and with `posterior`, the result of posterior_of(terms).
+# posterior_of() returns NULL if the precision of the process given the data is not positive definite. In this case, and
+# if `fallback` is TRUE, posterior_of() is called again with the expected weights.
 weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)

@@ -52,7 +52,7 @@ vecchia_laplace <- function(data, model, how) {
          local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours,
          wide = parts$wide$count, iterative = has_iterative_levels(sets))
   }
-  # if the sets are as wide as possible, a likelihood with fewer neighbours takes about as long
+  # if the sets are as wide as possible, a likelihood with fewer neighbours takes about as long as with all neighbours
   few <- if (starts_wide(parts, nrow(places$u))) 0L else 10L
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, few = function() few,
                              subset_sizes = function() tenth(data, 2e4))
@@ -73,7 +73,7 @@ remembering <- function(sets_at, compute) {
   }
 }
 
-# The conditioning sets, reduced to the m nearest neighbours, with the elements `wide` and `kept` of `rough`.
+# The conditioning sets, reduced to the m nearest neighbours, with the settings `wide` and `kept` of the list `rough`.
 with_fewer <- function(sets, m, rough) {
   with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
