@@ -39,8 +39,8 @@ write_out <- function(texts, sets) {
   texts
 }
 
-# The distinct CUDA sources of the catalogue. Kernels for a few rows are compiled on first use, which shortens the
-# installation.
+# The distinct CUDA sources of the catalogue. Kernels that are used only for a few rows are omitted and compiled on
+# first use, which shortens the installation.
 catalogue_sources <- function(entries, architecture = "sm_80") {
   sources <- function(formula, args, stored) {
     kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {

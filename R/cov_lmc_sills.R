@@ -68,7 +68,7 @@ with_variables <- function(x, variables, call = caller_env()) {
   x <- change_leaves(x, function(leaf, path) {
     if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))
     if (!is_coregion(leaf)) return(leaf)
-    leaf$sills <- sills_of(leaf) # for example the sills of an earlier fit
+    leaf$sills <- sills_of(leaf) # NULL, or known sills, for example of an earlier fit
     leaf$variables <- variables
     leaf$parameters$root <- rep(NA_real_, nrow(sill_entries(p, leaf$diagonal)))
     if (is.null(leaf$sills)) return(leaf)

@@ -161,7 +161,8 @@ with_factors <- function(leaf, data, call) {
   leaf
 }
 
-# Refuses factors in smooth_effect(), which makes a single term, and in bases that require numbers.
+# Stops for factors in smooth_effect(), because smooth_effect() makes a single term, and for factors in bases that
+# require numbers.
 check_factors <- function(column, factors, call) {
   spec <- column$spec
   if (spec$by %in% spec$term) {

@@ -12,9 +12,9 @@ with_plate_functions <- function(spec, count) {
 }
 few_of_plate <- 2000
 
-# The basis that mgcv constructs from its knots alone. The constructor gets the knots, moved to the mean of the
-# observations, as data, because the polynomials depend on the mean of the data. As in mgcv, functions have a mean
-# square of 1.
+# The basis that mgcv constructs from its knots alone. The constructor gets the knots as data, moved such that their
+# mean is the mean of the observations, because the polynomials depend on the mean of the data. As in mgcv, functions
+# have a mean square of 1.
 #' @exportS3Method mgcv::smooth.construct
 smooth.construct.kernops_plate.smooth.spec <- function(object, data, knots) { # nolint: object_length_linter.
   class(object) <- class(object)[-1]

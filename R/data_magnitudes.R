@@ -1,8 +1,8 @@
 # Numbers near the limits of double precision: the functions stop for magnitudes that cannot be used, and centre numbers
 # before digits are lost.
 
-# Computing variances squares the response, and computing second derivatives squares variances. Beyond these limits, the
-# squares would overflow, or underflow to zero without a warning.
+# Computing variances squares the response, and computing second derivatives squares variances. For a response beyond
+# the following limits, the squares would overflow, or underflow to zero without a warning.
 magnitude_limits <- c(1e-60, 1e60)
 
 # Stops if the largest entry of the response, or of another column among the parts of gp_data(), is out of range. Noise

@@ -25,7 +25,7 @@ rows_as_points <- function(object, newdata, coords, block, call) {
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
-  # the nodes in polygons have only the coordinates of sf and no other variables
+  # the nodes in polygons have coordinates but no variables
   rule <- "Means over polygons require a fit whose coordinates are plain variables"
   if (!is.null(areas)) check_plain_coordinates(object$parts$coords, rule, call, advice = NULL)
   points <- points_of_source(object, source, coords, call)

@@ -105,7 +105,8 @@ cell_pieces <- function(edges, cells) {
   first <- which(!duplicated(cell))
   column <- column[first]
   row <- row[first]
-  # the heights in a row add up to 0, so no edge lies to the right of the last cell of the row
+  # cells are sorted by row and from right to left, and the heights of a row add up to 0, so a cumulative sum over all
+  # cells is the sum over the cells further right in the row, including the cell itself
   height <- cumsum(sums[, "height"])
   right <- height - sums[, "height"]
   moment <- cumsum(sums[, "moment"]) - sums[, "moment"]

@@ -44,7 +44,7 @@ new_noise_matrix <- function(object, points) {
   kronecker(nugget_sills(object), diag(sum(points$complete)))
 }
 
-# The covariances of the errors of each pair of variables at a point, as columns of a table.
+# The covariances of the prediction errors of each pair of variables at a point, as columns of a table.
 covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)
   targets <- targets_of(object, points)
@@ -131,8 +131,8 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
   fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$total, seed, call)[row]
 }
 
-# The noise variance of each observation of the fit. Several observations at one location may be one row of
-# `object$data`.
+# The noise variance of each observation of the fit. `object$parts` has a row for each observation, but `object$data`
+# may have one row for several observations at a location.
 observation_noise <- function(object) object$parts$noise + nugget_of(object) / object$parts$weights
 
 # Draws of the noise of new observations, or of the observations of the fit; the nuggets of several variables may be

@@ -51,8 +51,8 @@ columns_of_fit <- function(source, formula, coords, values) {
   if ("." %in% used) source$columns else intersect(source$columns, used)
 }
 
-# The pilot: the model, and the `parts` of a fit and its problem, computed from a sample of the rows as if the sample
-# were the whole table. `theta` contains the parameters that scale the distances in cells.
+# The pilot consists of the model, the `parts` of a fit and the estimation problem, computed from a sample of the rows
+# as if the sample were the whole table. `theta` contains the parameters that scale the distances in cells.
 pilot_of <- function(scan, formula, covariance, coords, values, known, how, estimate, prior, call) {
   sample <- scan$sample
   source <- data_source(spatial_parts(sample))

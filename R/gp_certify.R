@@ -186,9 +186,10 @@ new_certificate <- function(object, result, level, exact) {
   structure(certificate, class = "gp_certificate")
 }
 
-# Bounds for approximate minus exact results: the interval for the log-likelihood; the root mean square and the maximum
-# of the differences of predictions, divided by the exact standard errors; and the interval for the relative differences
-# of standard errors. Sites with standard error 0, which are at observations without noise, are omitted.
+# Bounds for differences between exact and approximate results: the interval of the exact minus the approximate
+# log-likelihood; the root mean square and the maximum of the differences of predictions, divided by the exact standard
+# errors; and the interval of the relative differences of the approximate standard errors from the exact standard
+# errors. Sites with standard error 0, which are at observations without noise, are omitted.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low

@@ -84,8 +84,8 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
             axes = if (plane) vapply(1:2, function(k) axis_label(object, k), ""))
 }
 
-# The label of the fold of each row that the fit uses. The argument `folds` of the user may also have a label for each
-# row of the data.
+# The labels of the folds, one for each row that the fit uses. The user's argument `folds` is the number of folds, or
+# has a label for each of these rows or for each row of the data.
 fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {

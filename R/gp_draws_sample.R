@@ -13,7 +13,7 @@ posterior_target <- function(fit) {
   centers <- lapply(optima, function(theta) to_search(sampled, theta[free]))
   low <- to_search(sampled, sampled$lower)
   high <- to_search(sampled, sampled$upper)
-  turning <- is_direction(sampled) # a direction and the direction after half a turn are equal
+  turning <- is_direction(sampled) # directions that differ by half a turn are equal
   low[turning] <- centers[[1]][turning] - pi / 2
   high[turning] <- centers[[1]][turning] + pi / 2
   theta_of <- function(s) replace(theta, free, from_search(sampled, s))
@@ -22,7 +22,7 @@ posterior_target <- function(fit) {
     value <- likelihood$value(theta_of(s))
     if (is.finite(value)) -value / 2 else -Inf
   }
-  log_density(centers[[1]]) # the first evaluation chooses neighbours, at the mode
+  log_density(centers[[1]]) # the first evaluation chooses the neighbours, so it is at the mode
   scales <- lapply(optima, function(theta) {
     information <- observed_information(replace(fit, "theta", list(theta)), free)
     if (all(is.finite(information))) solve(positive_definite(information)) else diag(0.25, length(free))

@@ -111,9 +111,9 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# The information on the scale of the search, computed by differences of the gradient. For larger fits, differences are
-# computed for the parameters of the family only. The information on the covariance and the trend then comes from the
-# search, and has no cross terms with the parameters of the family.
+# The information on the scale of the search, computed by differences of the gradient. For more than `differences_limit`
+# observations, differences are computed for the parameters of the family only, and the information on the covariance
+# and the trend comes from the search.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
   kept_in(object$information, key = list(object$outer_theta, free), compute = function() {

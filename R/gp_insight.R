@@ -96,7 +96,7 @@ r2.gp <- function(model, ...) {
 
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
-  # rows of a table that the fit does not use have NA
+  # the result is NA for rows of a table that the fit does not use
   if (inherits(model, "gp_blocks")) return(stats::fitted(model) + stats::residuals(model))
   if (is.null(model$family)) model$parts$y else model$response$y
 }

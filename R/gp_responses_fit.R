@@ -25,8 +25,8 @@ fit_responses <- function(responses, covariance, source, coords, arguments, how,
   structure(object, class = "gp_responses")
 }
 
-# The data that the fits of all responses share. `sets_of(rows)` returns the result of response_sets(), the conditioning
-# sets, for the observations `rows`. `held(group)` returns the result of held_responses() for a group of responses.
+# The data that the fits of all responses share. `sets_of(rows)` returns the conditioning sets of the observations
+# `rows`, a result of response_sets(). `held(group)` returns the result of held_responses() for a group of responses.
 response_task <- function(problem, how, reml) {
   model <- problem$model
   parameters <- response_parameters(model)

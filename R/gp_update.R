@@ -156,7 +156,7 @@ extended_fit <- function(object, call, env) {
   fit
 }
 
-# The parts (data of observations) of the fit with all rows of the data in the call, old rows and new rows.
+# The parts of a fit (the data of its observations) for all rows of the data in the call, old rows and new rows.
 extended_parts <- function(object, call, env, user) {
   source <- data_source(spatial_parts(call$data))
   value <- function(name) within_data(rlang::new_quosure(call[[name]], env), source$data, user)

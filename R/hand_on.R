@@ -1,7 +1,6 @@
 # Functions that mask functions of other packages. A call without a LazyTensor is forwarded to the masked function.
 
-# The first function with the given name on the search path, apart from functions of kernops and of the global
-# environment.
+# The first function with the given name on the search path, except in kernops and in the global environment.
 masked <- function(name) {
   for (place in setdiff(search(), c(".GlobalEnv", "package:kernops"))) {
     if (exists(name, place, mode = "function", inherits = FALSE)) return(get(name, place, mode = "function"))

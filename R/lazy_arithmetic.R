@@ -13,7 +13,7 @@ condition <- function(formula, arguments) {
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
-# Informs users, once, that a vector is a parameter and is not recycled along the rows of a matrix, as R would do.
+# Informs users, once, that a vector is a parameter. R would recycle the vector along the rows of a matrix.
 say_parameter <- function(x, numbers) {
   if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)

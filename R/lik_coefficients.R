@@ -21,7 +21,7 @@
 #   width           the largest number of columns of half(), optional
 #   forms(x, trend, rows, values)  for columns b, which have the weights x of the trend and sparse weights of the
 #                   effects: the `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See
-#                   sparse_cholesky_factor_of()
+#                   ordered_symmetric()
 #
 # The matrix of products has one of three kinds: dense; sparse_symmetric(), whose factor is sparse
 # (lik_coefficients_sparse.R); or, if the factor would be too large, operator_of_products(), which has no factor

@@ -1,6 +1,6 @@
 # The coefficients of effects, computed from a sparse Cholesky factor of their precision S.
 
-# Splits the products into parts, and adds the fill-reducing ordering of S.
+# Splits the matrix of products at column `known`, and adds the fill-reducing ordering of S.
 with_order <- function(gram, known) {
   gram$parts <- gram$split(known)
   gram$ordered <- gram$parts$low$order()

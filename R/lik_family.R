@@ -5,10 +5,10 @@
 # single call of a compiled formula computes the density and the derivatives for all observations.
 #
 # formula   the log density, one string or one for each link. A formula without w is multiplied by w
-# constant  terms that do not depend on eta and that R computes more exactly, or that only R can compute: a function of
-#           y, w and the parameters phi. The function returns a vector of values, or a matrix with the values in the
-#           first column and the derivatives with respect to parameters in the other columns. phi is a named vector or,
-#           if parameters have predictors, a list of numbers and of vectors as long as y
+# constant  terms that do not depend on eta, and that R computes more exactly than a formula or that only R can compute:
+#           a function of y, w and the parameters phi. The function returns a vector of values, or a matrix with the
+#           values in the first column and the derivatives with respect to parameters in the other columns. phi is a
+#           named vector or, if parameters have predictors, a list of numbers and of vectors as long as y
 # expected  if the log density is not concave, a positive formula, or a vector of formulas for some of the links: the
 #           expectation of the negative second derivative, or (d mean / d eta)^2 / variance
 # links     the names of the links, beginning with the default
@@ -24,8 +24,9 @@
 #   mean(eta, phi, link)      the mean, which increases in eta. Default: the inverse link
 #   variance(mu, w, phi)      the variance of an observation with mean mu
 #   draw(eta, w, phi, link)   a new observation for each eta
-#   cdf(q, eta, w, phi, link)  the probability of values up to q. Default: for discrete y the sum of probabilities
-#   deviance(y, mu, w, phi)   twice the maximum of the log density minus its value. Default: by a search for the maximum
+#   cdf(q, eta, w, phi, link)  the probability of values up to q. Default for discrete y: the sum of probabilities
+#   deviance(y, mu, w, phi)   twice the difference between the maximum of the log density and its value at mu. Default:
+#                             a search for the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
                        constant = NULL, expected = NULL, mean = NULL, response = "real", discrete = FALSE,
                        of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {

@@ -1,10 +1,10 @@
-# The likelihood without the covariance matrix: preconditioned conjugate gradients solve for the response, the trend and
-# random probes at once.
+# The likelihood, computed without storing the covariance matrix. Preconditioned conjugate gradients solve systems whose
+# right-hand sides are the response, the trend and random probes.
 #
-# evaluate(theta, profile, search) solves with probes drawn for the preconditioner, and stochastic Lanczos quadrature
-# computes the log-determinant from these solves (solve_lanczos.R). With search = TRUE, evaluate() returns a state
-# without a value, see search_state(). The probes are drawn once and used at all values of theta, so that the objective
-# of a search is smooth.
+# In evaluate(theta, profile, search), the probes have the covariance of the preconditioner, and stochastic Lanczos
+# quadrature computes the log-determinant from the iterations for the probes (solve_lanczos.R). With search = TRUE,
+# evaluate() returns a state without a value, see search_state(). The probes are drawn once and used at all values of
+# theta, so that the objective of a search is smooth.
 iterative_likelihood <- function(data, model, how) {
   trend <- trend_basis(data)
   operators <- function(how) iterative_operators(data, model, how, trend)
@@ -102,7 +102,8 @@ dense_size <- function(n, how) {
 # The state for a search, which has a gradient but no value. Traces are estimated with vectors of random signs, the
 # probes of least variance. A trace is the sum of two parts. The part in a space of smooth vectors is computed exactly,
 # and random signs estimate the rest. Without the exact part, smooth vectors would contribute most to the variance of
-# the estimate. Smooth vectors also dominate the derivatives along a ridge of the likelihood with long ranges.
+# the estimate. Smooth vectors also contribute most to the derivatives along a ridge of the likelihood where ranges are
+# long.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data

@@ -67,8 +67,8 @@ deflated_probes <- function(count, seed, basis, space) {
 }
 
 # The tolerance of the systems whose right-hand sides are probes, in a search. The residuals of these systems change the
-# gradient in proportion to the number of observations, whereas the curvature of the likelihood along a ridge does not
-# increase with the number of observations.
+# gradient in proportion to the number of observations, but the curvature of the likelihood along a ridge does not
+# increase with the number of observations. Therefore the tolerance is smaller for more observations.
 search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }

@@ -87,9 +87,9 @@ weighted_products <- function(entries, weights) {
 }
 
 # The functions of observed_places() for the coefficients and the places together: the posterior precision given
-# observations with precisions `share`, and products with the matrix [B L, A], which has a row for each observation.
-# `system` has the functions of observed_places() for the places alone. With `iterative`, precisions are lists from
-# observed_levels() (lik_level_products.R).
+# observations with precisions `share`, and products with the matrix [B L, A], which has a row for each observation. The
+# matrix A assigns observations to places. `system` has the functions of observed_places() for the places alone. With
+# `iterative`, precisions are lists from observed_levels() (lik_level_products.R).
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
