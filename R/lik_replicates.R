@@ -8,9 +8,9 @@
 # likelihood also depends on the inner products of the deviations from the means at the locations, for the response and
 # for the columns of the trend. These inner products of the deviations are preserved in a few additional rows of data,
 # data$within, whose covariance has noise but no field:
-#   y, x, noise, weights   the data of the rows within locations
+#   y, x, noise, weights   the data of these rows
 #   spare                  for each row, the number of terms log s_h of the log-determinant beyond the first
-#   constant               the rest of the log-determinant
+#   constant               the terms of the log-determinant that do not depend on s_h
 # data$location is the index of the row that replaces each observation.
 
 # The problem with one row for each location, if there are far fewer locations than observations.

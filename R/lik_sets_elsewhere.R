@@ -1,5 +1,5 @@
 # Sums over conditioning sets, and predictions, that worker processes of future::plan() compute. Each worker keeps a
-# part of the sets, so that an evaluation of the likelihood sends only the parameters.
+# part of the sets, so that only the parameters are sent for an evaluation of the likelihood.
 
 # The sum of the results of set_totals() for the parts, in the order of the parts; the number of processes changes this
 # sum only by rounding errors.

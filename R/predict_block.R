@@ -103,7 +103,7 @@ block_draws <- function(object, scale, mean, joint, weight, count) {
 }
 
 # Draws from a normal distribution, one draw in each column. The draws are a Latin hypercube along the principal axes of
-# the distribution: along each axis, they have the quantiles of the normal distribution.
+# the distribution: along each axis, the draws are quantiles of the normal distribution in random order.
 normal_draws <- function(mean, joint, count) {
   found <- eigen(joint, symmetric = TRUE)
   kept <- found$values > 1e-12 * max(found$values, 0)

@@ -13,7 +13,8 @@
 #                          `numbers`. Each kind of conditioning defines errors() or errors_among().
 #   correction(points, values)     kriging predictions at points, with a column of values in place of the observations;
 #                          if a family has negative weights, draws of the error due to these weights are subtracted
-#   prior_draws(u, nsim, features) draws of the process at points u from the model
+#   prior_draws(u, nsim, features) draws of the process at points u from the model; `features` is the number of cosine
+#                          functions if there are too many points for exact draws
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
 #   inverse()              parts of the inverse of the covariance matrix K of the observations: its `diagonal`,
 #                          `alpha` = K^-1 (y - X beta) and `z` = K^-1 X R^-1 with R' R = X' K^-1 X

@@ -5,8 +5,9 @@
 
 # Extends `sets`, the conditioning sets of new values of the field (see joint_sets()). New coefficients are added before
 # the values of the field, and the sums of coefficients and field are added at the end. `positions` has the position of
-# the value of the field for each point, or 0. `entries` has the indices and the factors of the coefficients in each
-# sum; the first `count` coefficients are base points. In the result, `of` has the position of each point's sum.
+# the value of the field for each point, or 0 if the field has no variance at the point. `entries` has the indices and
+# the factors of the coefficients in each sum; the first `count` coefficients are base points. In the result, `of` has
+# the position of each point's sum.
 beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count
   new <- entries$new

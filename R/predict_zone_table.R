@@ -40,10 +40,10 @@ bound_nodes <- function(parts) {
   c(sapply(c("u", "x", "offset"), bind, TRUE, simplify = FALSE), lapply(known, `[`, order))
 }
 
-# The nodes of some zones, the random cells of rectangles, as points; a rectangle with one cell has only one node. The
-# list also has three matrices of weights of the points, with a column for each zone: `half` for the sums of A (f + g) /
-# 2, `gap` for the sums of A (f - g) / 2, and `lack` for the variances of single cells, which the covariances of two
-# different cells do not contain.
+# A list for some zones: `points` are the nodes of the zones, that is, the random cells of their rectangles; a rectangle
+# with one cell has only one node. The list also has three matrices of weights of the points, with a column for each
+# zone: `half` for the sums of A (f + g) / 2, `gap` for the sums of A (f - g) / 2, and `lack` for the variances of
+# single cells, which the covariances of two different cells do not contain.
 nodes_in_zones <- function(nodes, number, zones) {
   first <- which(number %in% zones)
   second <- first[nodes$count[first] > 1]

@@ -164,11 +164,11 @@ has_no_nugget <- function(fit) {
   is_negligible(fit$theta[[nugget]], fit, fit$data, process_of_data(fit), fit$data$u)
 }
 
-# TRUE if two conditions hold: the nugget is less than a hundredth of the semivariance of nearest points; and the nugget
-# is less than a hundredth of the variance of the field given the nearest observations of `data`, or less than 1e-7 of
-# `process`, the variance of the response without its trend. The variance given the nearest observations is computed
-# only if the first condition holds, because computing it takes more time. For smooth fields, this variance is far below
-# the semivariance.
+# TRUE if two conditions hold. First, the nugget is less than a hundredth of the semivariance of nearest points. Second,
+# the nugget is less than a hundredth of the variance of the field given the nearest observations of `data`, or less
+# than 1e-7 of `process`, the variance of the response without its trend. The variance given the nearest observations is
+# computed only if the first condition holds, because computing it takes more time. For smooth fields, this variance is
+# far below the semivariance.
 is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))

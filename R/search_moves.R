@@ -9,9 +9,9 @@ bfgs <- function(h, s, y) {
 
 # Makes the information positive definite. Along ridges, the average information may have a negative curvature, or a
 # curvature near zero. With such a matrix, a step would not descend, or would only move along the ridge. The curvature
-# in such directions is set to a small positive number. This also applies if all curvatures vanish, for example if all
-# ranges are below all distances: the field is then noise, and the likelihood with a profiled scale does not depend on
-# the remaining parameters. BFGS updates preserve positive definiteness.
+# in such directions is set to a small positive number. All curvatures are set to this number if all curvatures vanish,
+# for example if all ranges are below all distances: the field is then noise, and the likelihood with a profiled scale
+# does not depend on the remaining parameters. BFGS updates preserve positive definiteness.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)

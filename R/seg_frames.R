@@ -64,7 +64,7 @@ check_formula_columns <- function(formula, x, call) {
                           x = if (length(unknown)) "{.arg x} has no column {.val {unknown}}."), call = call)
 }
 
-# The key of each segment, as columns of the result; these have the classes of the key columns.
+# The key of each segment, as columns of the result. These columns have the classes of the columns of keys.
 group_columns <- function(columns, plan, sort) {
   if (is.null(columns)) return(if (!is.null(plan$names)) list(group = plan$names))
   alone <- length(columns) == 1 && is.factor(columns[[1]]) && sort

@@ -248,7 +248,7 @@ entries_of <- function(A, count, call = caller_env()) {
 }
 
 # Raises an error if a list has elements with unknown names. A list without `values` is valid, so that a misspelt name
-# would change the result.
+# `values` would change the result without an error.
 check_elements <- function(A, call) {
   unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
   if (length(unknown) == 0) return(invisible())

@@ -28,8 +28,8 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  # at the top level no frame ends, and rlang::local_options() in the version of Debian 12 requires a frame at whose end
-  # it restores options
+  # rlang::local_options() in the version of Debian 12 restores options when a frame ends, but no frame ends at the top
+  # level
   top <- identical(.local_envir, globalenv())
   old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(

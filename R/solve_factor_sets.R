@@ -1,5 +1,5 @@
-# The sparse inverse Cholesky factor U of a covariance matrix, which has a row for each conditioning set, and the
-# derivatives of its rows. The covariance may be the residual of a low-rank approximation, k(x, y) - v(x)'v(y). The
+# The sparse inverse Cholesky factor U of a covariance matrix, and the derivatives of the rows of U. There is a row for
+# each conditioning set. The covariance may be the residual of a low-rank approximation, k(x, y) - v(x)'v(y). The
 # factors v(x) of all points are the columns of the matrix `factors`.
 
 # The rows of U in the form of set_weights(), for the points and the noise of `sets`, a result of hold_sets(). The

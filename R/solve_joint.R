@@ -81,9 +81,9 @@ joint_order <- function(base, new) {
 # The maximum number of base points farther away that are added to the m nearest base points if base points are noisy.
 most_far <- function(m) min(m %/% 3L, 20L)
 
-# A list of `positions`, the given positions of new points and those of all new points on which they depend, in
-# ascending order; and `neighbours`, whose columns have the indices of neighbours among the base points and the new
-# points at `positions`. `ordered` is a result of joint_order().
+# A list of `positions`, the given positions of new points and the positions of all new points on which these points
+# depend, in ascending order; and `neighbours`, whose columns have the indices of neighbours among the base points and
+# the new points at `positions`. `ordered` is a result of joint_order().
 dependencies <- function(ordered, m, base, positions, values) {
   total <- length(ordered$order)
   neighbours_of <- function(positions) ordered$neighbours(m, positions, values)

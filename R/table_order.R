@@ -27,7 +27,7 @@ order_cells <- function(sorted, partition, near_of, store, chosen = NULL, worker
 }
 
 # Sorts the records of cell k. Returns the first heads[[k]] points of the cell, an upper bound of the levels of its
-# other points, and typical points among these.
+# other points, and typical points among the other points.
 order_cell <- function(k, heads, files, near_of, store, chosen) {
   say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
   records <- records_by_level(sorted_rows(k, files, store), near_of)
