@@ -134,7 +134,7 @@ inverse_of_observations <- function(object, diagonal) {
   data <- observed_data(object)
   of <- object$data$location
   noise <- noise_variance(data, object$model, object$theta)
-  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # weights in means
+  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # weights in means over a location
   within <- function(v) (v - rowsum(share * v, of)[of, , drop = FALSE]) / noise
   x <- unname(data$x)
   residual <- cbind(data$y - if (ncol(x)) as.vector(x %*% object$beta) else 0)

@@ -67,7 +67,7 @@ save_record <- function(file, record, call) {
   while_writing(file, call, {
     on.exit(unlink(paste0(name, "+")))
     saveRDS(record, paste0(name, "+"), compress = FALSE)
-    readRDS(paste0(name, "+")) # detects a full disk, which R does not report when it writes
+    readRDS(paste0(name, "+")) # fails if the disk is full, which saveRDS() does not report
     file.rename(paste0(name, "+"), name)
   })
 }

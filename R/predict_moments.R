@@ -57,7 +57,7 @@ trend_uncertainty <- function(object, x, explained) {
   n <- nrow(x)
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(n), gap = matrix(0, 0, n)))
   known <- x
-  count <- object$random %||% 0 # the last columns have random coefficients
+  count <- object$random %||% 0 # the last `count` columns have random coefficients
   known[, seq_len(count) + ncol(x) - count] <- 0
   half <- object$joint$half %||% function(b) backsolve(object$state$root, b, transpose = TRUE)
   both <- half(cbind(t(x - explained), t(known)))

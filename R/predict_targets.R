@@ -74,7 +74,7 @@ joint_prior <- function(object, targets) {
   if (nrow(targets$u) <= 2 * targets$n || nrow(targets$u) <= 2000) {
     return(gathered(t(gathered(covariance_matrix(object$model)(input), targets)), targets))
   }
-  # with many points for each target, the covariance matrix of the points is not stored
+  # with many points for each target, the covariance matrix of the points would need much memory and is not stored
   weights <- matrix(0, nrow(targets$u), targets$n)
   weights[cbind(seq_along(targets$of), targets$of)] <- targets$weight
   crossprod(weights, matrix(covariance_product(object$model, targets$n)(c(input, list(b = weights))), nrow(weights)))

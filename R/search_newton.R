@@ -67,7 +67,7 @@ visit <- function(search, s, below = Inf) {
   steepness <- (gradient * slope)[search$free]
   if (!all(is.finite(steepness))) return(NULL) # singular up to rounding
   scaled <- function(information, rows) (information * tcrossprod(slope))[rows, rows, drop = FALSE]
-  known <- list() # the information, which may take longer than the gradient
+  known <- list() # caches the information, whose computation may take longer than the gradient
   information_of <- function(profiled) {
     key <- if (profiled) "profiled" else "whole"
     known[[key]] <<- known[[key]] %||% state$information(profiled)

@@ -56,7 +56,7 @@ raise_parameters <- function(search) {
 }
 
 # If the optimum with the present probes may have a far lower likelihood than the true optimum, draws more probes and
-# solves systems to smaller residuals. A search calls this function with effect at most once.
+# solves systems to smaller residuals. This function has an effect at most once in a search.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)

@@ -64,7 +64,8 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   space <- seq_len(model$d)
   variables <- length(model$covariance$variables)
   sample <- spaced_rows(n, count)
-  pairs <- nearest_points(near[sample, , drop = FALSE], tree, min(max(variables, 1L) + 1L, n)) # at another location
+  # the last point of a pair is at another location if a location has at most one observation of each variable
+  pairs <- nearest_points(near[sample, , drop = FALSE], tree, min(max(variables, 1L) + 1L, n))
   between <- u[pairs[1, ], , drop = FALSE]
   between[, space] <- (between[, space] + u[pairs[nrow(pairs), ], space]) / 2
   anywhere <- u[round(seq(1, n, length.out = count)), , drop = FALSE]

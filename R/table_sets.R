@@ -27,7 +27,7 @@ while_units_are_written <- function(blocks, code) {
   lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
   if (!length(lacking)) return(code)
   wait <- begin_units(lacking, write_unit, blocks_for_units(blocks), workers = blocks$limits$workers)
-  # after an error, no worker may write to a store that is removed
+  # waits after an error, too: no worker may write to a store that is removed
   if (running_workers(blocks$limits$workers) > 1) on.exit(try(wait(), silent = TRUE))
   value <- code
   on.exit()

@@ -95,7 +95,8 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
     stop_kernops("input", "{.code estimator = \"{estimator}\"} is for one variable: it has no cross-variogram.")
   }
   breaks <- variogram_breaks(parts$u, if (is.null(width)) breaks else by_width(parts$u, cutoff, width), cutoff)
-  ids <- make.unique(vapply(pairs, function(pair) paste(unique(pair), collapse = "."), "")) # a and b.c, a.b and c
+  # two pairs may have the same name: a and b.c, and a.b and c
+  ids <- make.unique(vapply(pairs, function(pair) paste(unique(pair), collapse = "."), ""))
   tables <- Map(function(pair, id) {
     kept <- stats::complete.cases(parts$u, parts$values[, pair])
     if (sum(kept) < 2) stop_kernops("input", "A variogram needs at least two points.", call = NULL)

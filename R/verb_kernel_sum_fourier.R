@@ -68,7 +68,7 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
     if (cells > most_grid_cells || kernel$seconds$cells * cells > most_seconds) return(NULL)
     way <- fourier_series(kernel, torus, modes, precision)
     if (way$tail <= precision) return(way)
-    if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # falls too slowly
+    if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # the tail falls too slowly
     tail <- way$tail
   }
 }

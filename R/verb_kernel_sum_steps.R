@@ -41,7 +41,8 @@ operations_of_window <- 10
 # An array over the frequencies of the grid: the coefficients of the series, divided by the transforms of the windows of
 # spreading and of interpolation. Frequencies without a mode are 0.
 grid_factor <- function(plan, cells, window) {
-  places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), plan$modes, cells)  # without the last one
+  # the highest frequency, whose sign is ambiguous, is omitted
+  places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), plan$modes, cells)
   inner <- lapply(plan$modes, \(n) c(seq_len(n / 2), n - (n / 2 - 1):1 + 1))
   transforms <- Map(function(n, of) window$transform(c(seq_len(n / 2) - 1, -((n / 2 - 1):1)) / of)^2, plan$modes, cells)
   factor <- array(0, cells)

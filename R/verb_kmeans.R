@@ -104,7 +104,7 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
   }
   x <- unname(x)
   used <- if (is.null(weights)) seq_len(nrow(x)) else which(weights > 0)
-  distinct <- distinct_points(x, utils::head(used, 100 + 4 * count)) # usually enough rows
+  distinct <- distinct_points(x, utils::head(used, 100 + 4 * count)) # usually enough for `count` points
   if (count > length(distinct) || seeding == "random") distinct <- distinct_points(x, used)
   if (count > length(distinct)) {
     stop_kernops("input", "There must be at most as many clusters as distinct points of positive weight,
