@@ -2,10 +2,10 @@
 #
 # Noisy data: predictions of the field by Vecchia's approximation with the default numbers of neighbours, compared with
 # the exact method. A field of Matern 3/2 with variance 1 and range 0.1 on the unit square is observed with the noise
-# variances 5 and 0.05 (signal-to-noise ratios of 0.2 and 20), and predicted at 500 new points with given covariances.
-# Columns: the number of neighbours; the root mean square error of the exact method against the simulated field; the
-# root mean square error of the approximation, divided by that of the exact method; the mean, the minimum and the
-# maximum of the standard errors of the approximation, divided by those of the exact method.
+# variances 5 and 0.05 (signal-to-noise ratios of 0.2 and 20), and predicted at 500 new points with the true covariance
+# and the true noise variance. Columns: the number of neighbours; the root mean square error of the exact method against
+# the simulated field; the root mean square error of the approximation, divided by that of the exact method; the mean,
+# the minimum and the maximum of the standard errors of the approximation, divided by those of the exact method.
 
 library(kernops)
 sizes <- as.integer(c(commandArgs(TRUE), 4000, 5)[1:2])

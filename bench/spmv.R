@@ -14,8 +14,8 @@ args <- commandArgs(TRUE)
 on_gpu <- !is.null(tryCatch(gpu_matrix(0), kernops_cuda_error = \(e) NULL))
 entries <- if (length(args)) as.numeric(args[1]) else if (on_gpu) 2^26 else 2^21
 
-# Distributions of row lengths with a given mean: normal with a standard deviation, within limits, or log-normal with a
-# heavy tail.
+# Distributions of row lengths with a given mean: a normal distribution within limits, or Pareto's distribution, which
+# has a heavy tail, up to a limit.
 normal <- \(mean, sd, least, most) \(n) pmin(pmax(round(stats::rnorm(n, mean, sd)), least), most)
 heavy <- \(mean, shape, most) \(n) {
   lengths <- stats::runif(n)^(-1 / shape)

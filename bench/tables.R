@@ -118,7 +118,7 @@ memory_of <- function(cluster) {
 measure <- function(rows, cells, backend, memory, gpus, workers) {
   cluster <- if (gpus * workers > 1) workers_for(gpus, workers)
   on.exit(if (!is.null(cluster)) parallel::stopCluster(cluster))
-  stopifnot(kernops:::worker_count() == gpus * workers) # otherwise the workers would be idle
+  stopifnot(kernops:::worker_count() == gpus * workers) # if kernops did not count the workers, they would be idle
   table <- generated_table(rows)
   making <- function() {
     each <- c(seconds_of_rows(), if (!is.null(cluster)) unlist(parallel::clusterCall(cluster, seconds_of_rows)))

@@ -31,7 +31,7 @@ struct KdTree {
   LargeVector<int> row;       // the row of each point in the unsorted data
   Count leaves;               // number of leaves, a power of two
   int depth;                  // logarithm of the number of leaves
-  LargeVector<double> boxes;  // for each node: the minimum of each coordinate, then the maximum
+  LargeVector<double> boxes;  // for each node: the minima of all coordinates, then the maxima
 
  private:
   Count share(Count node, Count further) const {

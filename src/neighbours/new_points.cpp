@@ -8,10 +8,10 @@
 
 namespace kernops::neighbours {
 
-// The factor as variances_of_sums() reads it: the rows of the posterior, if there is one, then the rows of the new
-// points. For few points, variances are exact. For many points, small values are dropped, which halves the time; the
-// relative errors are then up to about 1e-6. The choice depends on the total number of new points, so that variances do
-// not depend on how the new points are divided into parts.
+// The factor in the form that variances_of_sums() reads: the rows of the posterior, if there is one, then the rows of
+// the new points. For few points, variances are exact. For many points, small values are dropped, which halves the
+// time; the relative errors are then up to about 1e-6. The choice depends on the total number of new points, so that
+// variances do not depend on how the new points are divided into parts.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {

@@ -48,7 +48,7 @@ class Posterior {
   struct Rows {
     const Posterior& of;
     double nothing = 1e-18;  // see variances_of_sums()
-    // The row of a point; the user's new points come after the points of the posterior.
+    // Returns the row of a point in a user's order. New points follow the points of the posterior in both orders.
     size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
     double variance(size_t i) const {
       if (i < border()) return 1 / (of.border_.pivot(i) * of.border_.pivot(i));

@@ -114,7 +114,7 @@ template <int D> class TreeBuilder {
     }
     in_pieces([&](Piece& piece) {
       const Node node = node_of(piece);
-      // the next index in the right half, and in the left half
+      // place[0]: the next index in the right half; place[1]: the next index in the left half
       Count place[2] = {tree_.end(2 * piece.node) + piece.first - piece.left, piece.left};
       for (Count i = piece.first; i < piece.last; ++i) put(from, i, to, place[is_left(node, i)]++);
     });

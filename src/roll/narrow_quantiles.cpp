@@ -11,7 +11,7 @@
 namespace kernops {
 namespace {
 
-constexpr Count most = 32, few = 64;  // most: maximum window length; few: minimum number of results
+constexpr Count most = 32, few = 64;  // limits of this method: maximum window length, minimum number of results
 using Lanes = double __attribute__((vector_size(16)));
 const double infinite = infinity<double>();
 

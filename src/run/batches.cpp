@@ -9,7 +9,8 @@
 namespace kernops {
 namespace {
 
-// The minimum number of pairs for a second thread. With fewer pairs, starting the thread takes longer than it saves.
+// The minimum number of pairs for a second thread. With fewer pairs, starting the thread takes longer than the time
+// that the thread saves.
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {

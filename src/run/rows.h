@@ -37,7 +37,8 @@ class Sharing {
     until() = (Clock::now() + lost * multiple().load()).time_since_epoch().count();
     multiple() = std::min(8, 2 * multiple().load());
   }
-  // `waited` is the time that the first thread waited at the end of the task.
+  // Ends the task. A long wait at its end counts as a suspension; otherwise the multiple is reduced. `waited` is the
+  // time that the first thread waited for the other threads.
   void ended(Clock::duration waited) const {
     if (threads_ == 1) return;
     if (waited > std::chrono::milliseconds(1) && waited > elapsed() / 4)
