@@ -45,7 +45,7 @@ short_quotes <- function(message) {
   sub(" $", "", gsub("(\\S{120})\\S+", "\\1...", paste(parts, collapse = "`"), perl = TRUE))
 }
 
-# C++ code calls this function to raise an error, with plain text.
+# C++ code calls this function to raise an error; `message` is plain text, without markup of cli.
 stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
 }

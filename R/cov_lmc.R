@@ -209,7 +209,8 @@ unit_leaf <- function(leaf, call, single) {
   leaf
 }
 
-# lmc_terms() returns the products of a coregionalisation matrix and its structure, lmc_effects() the added effects.
+# lmc_terms() returns the products of a coregionalisation matrix and its structure; lmc_effects() returns the added
+# effects.
 lmc_terms <- function(x) Filter(function(term) term$kind == "*", sum_terms(x))
 lmc_effects <- function(x) Filter(function(term) term$kind == "leaf", sum_terms(x))
 sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms)) else list(x)

@@ -15,7 +15,7 @@ confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   n <- nrow(object$parts$frame)
   points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, max_rows))
   object <- with_indicators(object)
-  # the sum of the variances of contrasts; the constant part of a term is not counted, because it belongs to the trend
+  # the sum of the variances of the errors minus their mean, because the constant part of a term belongs to the trend
   variation <- function(chosen) {
     part <- replace(object, "left_out", list(setdiff(c("trend", names(terms)), chosen)))
     errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)

@@ -6,8 +6,9 @@
 # elements of g. The Laplace approximation of the marginal likelihood is
 #   log p(y) = log p(y | t, g) + log N(g; 0, P^-1) + q / 2 log(2 pi) - log det(H + P) / 2.
 # If the change of H with v is neglected, the marginal likelihood is stationary in v_k if v_k = sum(g_k^2) / (q_k -
-# tr((H + P)^-1)_k / v_k) (Wood and Fasiolo 2017). This equation is iterated. The search for each new v begins at the
-# end of the previous search.
+# tr((H + P)^-1)_k / v_k) (Wood and Fasiolo 2017), where g_k are the q_k coefficients of smooth k, and tr(M)_k is the
+# sum of the diagonal entries of M for these coefficients. This equation is iterated. The search for each new v begins
+# at the end of the previous search.
 
 # The starting values of the variances, such that a smooth has a standard deviation of about 1/2 on the scale of the
 # predictor.

@@ -36,7 +36,7 @@ variogram_panel <- function(title, xlab, empirical, model, reach = max(empirical
             zero = TRUE, reach = reach)
 }
 
-# Removes curves that are equal to the longest curve: if all curves are equal, only the longest curve is kept.
+# Returns only the longest curve if all curves are equal, otherwise all curves.
 distinct_curves <- function(model) {
   curves <- split(model, model$along)
   longest <- curves[[which.max(vapply(curves, function(curve) max(curve$dist), 0))]]

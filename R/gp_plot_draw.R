@@ -72,7 +72,7 @@ is_even <- function(axes) all(vapply(axes, function(v) {
   length(v) < 3 || diff(range(diff(v))) <= 1e-6 * diff(range(v))
 }, NA))
 
-# The maximum number of levels whose curves have bands, and of lines in the legend.
+# The maximum number of levels for which curves have bands, and the maximum number of lines in the legend.
 most_bands <- 6
 most_words <- 12
 

@@ -26,11 +26,11 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# The data of a fit (its parts) in a form with one row for each row of the user's data, also in fits of several
-# variables, where a row of the data contains several observations.
+# The parts (data) of a fit with one row for each row of the user's data. In a fit of several variables, `x$parts`
+# itself has a row for each observation, and a row of the data contains several observations.
 parts_by_row <- function(x) x$parts$whole %||% x$parts
 
-# TRUE if the variables of the trend are named coordinates, so that the trend can be computed anywhere.
+# TRUE if all variables of the trend are coordinates with names, so that the trend can be computed anywhere.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
   if (inherits(x, "gp_blocks")) return(TRUE) # in fits of tables, coordinates are always variables

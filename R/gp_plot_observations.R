@@ -51,8 +51,8 @@ measures_degrees <- function(x) {
   x$parts$long_lat || on_globe(x$model)
 }
 
-# Covariances along each coordinate from the first observation. `shown` are the coordinates whose curves are drawn,
-# because the curves differ.
+# Covariances along each coordinate from the first observation. `shown` are the coordinates whose curves are drawn: all
+# coordinates, or one coordinate if all curves are equal.
 covariance_curves <- function(x) {
   u <- x$data$u
   d <- x$model$d

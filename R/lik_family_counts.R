@@ -21,8 +21,8 @@ log_largest <- function(y, size, log_size) {
   )
 }
 
-# The distribution NB1 of Hardin and Hilbe, whose variance is proportional to its mean. The size is mu / alpha. The
-# expected weight is replaced by (d mean / d eta)^2 / variance.
+# The distribution NB1 of Hardin and Hilbe, whose variance is proportional to its mean. The size, the parameter s of
+# log_largest(), is mu / alpha. The expected weight is replaced by (d mean / d eta)^2 / variance.
 negative_binomial_1_row <- family_row(
   formula = code_text(
     "Let(x, Log(alpha), size, Exp(eta - x), e, Log(Max2(y, 1e-300)) - eta + x, ", log_largest("y", "size", "eta - x"),

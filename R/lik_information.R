@@ -94,7 +94,7 @@ warn_no_errors <- function(v) {
 
 # The average information: half the sum of the observed and the expected second derivatives of -2 log-likelihood
 # (Gilmour et al. 1995), computed from the columns dK alpha. If the scale is profiled out, only the parts of these
-# columns that are orthogonal to the scale are used.
+# columns that are orthogonal to the column of the scale are used.
 average_information <- function(derivatives, state, solve, profile, degrees) {
   solved <- solve(derivatives)
   across <- crossprod(state$z, derivatives)

@@ -60,8 +60,8 @@ warn_of_mode <- function(mode) {
                 class = c("kernops_expected_weights", "kernops_warning"))
 }
 
-# Splits theta into parameters of the covariance, of the family (`own`; `phi` are the parameters of its density) and of
-# the trend.
+# Splits theta into the parameters of the covariance, the parameters `own` of the family and the coefficients `beta` of
+# the trend. `phi` are the parameters of the density, computed from `own`.
 split_parameters <- function(theta, model, data) {
   theta <- unname(theta)
   count <- nrow(model$field$parameters)
