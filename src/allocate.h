@@ -17,8 +17,8 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// Returns whether the machine has this much memory. Some systems grant memory of any size, and fail only when the
-// memory is written.
+// Returns whether the memory of the machine, including swap space, is at least `bytes` bytes. Some systems grant memory
+// of any size, and fail only when the memory is written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;

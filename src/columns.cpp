@@ -57,7 +57,7 @@ class FirstRows {
     });
   }
 
-  // Writes, for each row, the number of the first equal row, from 1.
+  // Writes, for each row, the number of the first row with equal values, from 1.
   void write(int threads, int* to) const {
     const Count pieces = ceil_div(n_, piece);
     std::vector<int> ends(size_t(pieces * parts) + 1, 0), rows(static_cast<size_t>(n_));
@@ -119,8 +119,8 @@ class FirstRows {
 
 }  // namespace
 
-// Returns a matrix with the minimum and the maximum of each column of x, skipping NaN; Inf and -Inf for a column
-// without values.
+// Returns a matrix with the minimum and the maximum of each column of x, skipping NaN. A column without values has Inf
+// and -Inf.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
   return guard_new([&] {

@@ -1,7 +1,7 @@
 // Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are given by a sparse
 // matrix C with one row per point and few entries per row. The entries of a point are stored in one column of two
-// matrices: `columns` has the columns of C, from 1, and `values` the values. Row i of U C is a weighted sum of the rows
-// of C that belong to point i and to its neighbours.
+// matrices: `columns` has the column numbers in C, from 1, and `values` has the values. Row i of U C is a weighted sum
+// of the rows of C that belong to point i and to its neighbours.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -148,13 +148,13 @@ struct OpenColumn {
   std::vector<int> rows;
 };
 
-// Calls body(column, rows, sums, block) for each column of the symmetric matrix (U C)' U C, or of its lower triangle.
-// `rows` has the ascending numbers of the rows in which the column has entries, and sums[row] is the entry in a row.
-// The columns of a block are processed in order. As soon as `stopped` is true, the remaining columns are omitted.
 constexpr Count columns_of_block = 32;
 
 enum class Triangle { lower, both };
 
+// Calls body(column, rows, sums, block) for each column of the symmetric matrix (U C)' U C, or of its lower triangle.
+// `rows` has the ascending numbers of the rows in which the column has entries, and sums[row] is the entry in a row.
+// The columns of a block are processed in order. As soon as `stopped` is true, the remaining columns are omitted.
 template <class Body>
 void each_gram_column(const WhiteMatrix& white, int size, int threads, Triangle part, const std::atomic<bool>& stopped,
                       const Body& body) {
@@ -172,7 +172,8 @@ void each_gram_column(const WhiteMatrix& white, int size, int threads, Triangle 
   });
 }
 
-// The lower triangle of (U C)' U C in compressed sparse columns. Computing stops if there are more than `most` entries.
+// The lower triangle of (U C)' U C in compressed sparse columns. The computation stops if there are more than `most`
+// entries.
 struct SparseGram {
   SparseGram(const WhiteMatrix& white, int size, Count most, int threads)
       : rows(size_t(ceil_div(Count(size), columns_of_block))), values(rows.size()), start(size_t(size) + 1) {
@@ -195,7 +196,7 @@ struct SparseGram {
 
 }  // namespace
 
-// C' U' U C for the sparse factor U and the effects C.
+// C' U' U C for the sparse factor U and the matrix C of the effects.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
                                  int threads) {
@@ -393,12 +394,12 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
   });
 }
 
-// Let G = C' U' U C, let F be G without its diagonal, and X = D^-1/2 F D^-1/2 for a diagonal matrix D. The function
-// returns the derivatives of half the sum of squares of X with respect to the weights and to the logarithms of the
-// standard deviations of U, where D is constant. The function also returns `squares`, the sum of squares of each column
-// of X, and two numbers for each of the given pairs of columns: `gram`, the entry of G, and `image`, the entry of D^-1
-// F D^-1 G. The columns of a pair must have entries in a common row.
-// long: one pass over the columns, with the arrays that it writes
+// Let G = C' U' U C, let F be G without its diagonal, let D be a given diagonal matrix, and let X = D^-1/2 F D^-1/2.
+// The function returns the derivatives of half the sum of the squared entries of X with respect to the weights and to
+// the logarithms of the standard deviations of U. D is treated as a constant. The function also returns `squares`, the
+// sum of squares of each column of X, and two numbers for each of the given pairs of columns: `gram`, the entry of G,
+// and `image`, the entry of D^-1 F D^-1 G. The columns of a pair must have entries in a common row. long: one pass over
+// the columns, with the arrays that it writes
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::NumericVector diagonal, Rcpp::IntegerMatrix pairs, int threads) {

@@ -165,9 +165,9 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
   });
 }
 
-// The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = (L L')^-1 - left right'. `operators` has two
-// kernels: `stored` stores the derivatives of each pair, and `weighted` computes for each x_i the gradient of
-// sum_j (w_i | e_j) k(x_i, y_j).
+// The sum over all i, j of W_ij dk(x_i, x_j) / dtheta, where W = (L L')^-1 - left right'. `operators` has two kernels:
+// `stored` stores the derivatives of each pair, and `weighted` computes for each x_i the gradient of sum_j (w_i | e_j)
+// k(x_i, y_j), where the inner product of the vectors w_i and e_j is the weight of a pair.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x,
                                                 SEXP left, SEXP right, Rcpp::List settings) {

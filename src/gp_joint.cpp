@@ -32,8 +32,9 @@ struct Joint {
 
 }  // namespace
 
-// The values of new points, one row each, given the values of base points. If `errors` has columns, the product of each
-// standard deviation and error is added.
+// Computes the values of new points, one row each, from the values of base points: the value of a new point is the
+// weighted sum of the values of its neighbours. If `errors` has columns, the product of the standard deviation and the
+// error of the new point is added.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
   return guard_new([&] {

@@ -148,8 +148,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
   });
 }
 
-// Joins two lists of neighbours of each point. The points of `more` that are not in `near` replace the last points of
-// `near`, which are the farthest points of `near`.
+// Joins two lists of neighbours of each point. The points of `more` that are not in `near` are appended to `near`. If a
+// list is then too long, the last points of `near`, which are the farthest, are dropped.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
   return guard_new([&] {

@@ -95,7 +95,7 @@ SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
 }
 
 // Computes the sums of jobs/sets.h over stored sets, with `count` neighbours per set. Returns the sums, and in `bad`
-// the number of the first singular set, or 0. `nugget` has the meaning that it has in request_of().
+// the number of the first singular set, or 0. held_sets.h explains `nugget`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                      Rcpp::List settings) {
@@ -111,8 +111,8 @@ Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget
   });
 }
 
-// Four CUDA texts: for sums and for weights, and the same two texts for matrices that are split between two kinds of
-// memory. The texts include slopes unless `slopes` is NULL.
+// Four CUDA texts: for sums and for weights, and the same two texts for matrices that are partly in shared memory and
+// partly in device memory. The texts include slopes unless `slopes` is NULL.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard_new([&] {
@@ -124,9 +124,9 @@ Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP 
 }
 
 // The conditional distribution of each of the last points given its neighbours: the weights of the neighbours in the
-// conditional mean, and the conditional standard deviation. If there is an operator of derivatives, the derivatives of
-// the weights and of the logarithm of the standard deviation are returned, too. The covariance of each point with
-// itself is multiplied by `diagonal`.
+// conditional mean, and the conditional standard deviation. If `operators` contains the kernel `derivatives`, the
+// derivatives of the weights and of the logarithm of the standard deviation are returned, too. The covariance of each
+// point with itself is multiplied by `diagonal`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
                         Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours,

@@ -1,4 +1,5 @@
-// The sums of the log density of the Tweedie family over the number of gamma variables, for R/lik_family_tweedie.R.
+// The sums over the number j of gamma variables in the log density of the Tweedie family and in its derivatives, for
+// R/lik_family_tweedie.R.
 #include <Rmath.h>
 
 #include "border.h"

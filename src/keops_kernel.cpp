@@ -110,8 +110,8 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
 }
 
 // The time of one call in milliseconds, averaged over several calls whose results stay on the GPU. The result has two
-// times: that of the device, measured by two events before and after all calls, and that of the host, which waits for
-// the end of each call.
+// times. The time of the device is measured by two events, before and after all calls. The time of the host includes
+// waiting for the end of each call.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, Rcpp::List settings,
                                        int calls) {

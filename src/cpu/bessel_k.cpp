@@ -177,7 +177,7 @@ class Table : public BesselTable {
   std::mutex mutex_;
 };
 
-// The tables of the orders that were used last, shared by all threads.
+// Returns the table of a function. All threads share the `most` tables that were created last.
 std::shared_ptr<Table> table_of(const BesselFunction& f) {
   constexpr std::size_t most = 32;
   static std::mutex mutex;

@@ -1,6 +1,6 @@
 // Divides segments into units of work with equal numbers of values, whatever the lengths of the segments. There are two
-// kinds of units: a tile has the short segments that begin in a range of positions, and a block is a part of a segment
-// that is longer than a block.
+// kinds of units. A tile has the short segments that begin in a range of positions. A block has up to `segment_block`
+// successive values of a long segment, a segment with more values than that.
 #pragma once
 #include <kernops/jobs/segments.h>
 

@@ -96,7 +96,7 @@ class SegmentRun {
     return std::max<Count>(1, std::min<Count>(16, segments_.values / (16 * job_.groups.span + 16384)));
   }
 
-  // The bytes of the states of a split, rounded up so that each split begins at a multiple of 64.
+  // The bytes of the states of a split, rounded up so that each split begins at a multiple of 64 bytes.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
   // Reduces values in the order of x, adding each value to the state of its group. Each state has two parts, `near` and

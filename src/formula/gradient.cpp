@@ -23,7 +23,7 @@ Tree fit(Graph& graph, Tree g, int size) {
 
 // One reverse pass, from the last node down to the node v. A node first receives the gradients from all nodes that use
 // it, and then passes gradients on to its arguments. Therefore each node is differentiated only once, even if several
-// nodes use it, or if it is reduced before the loop over pairs.
+// nodes use this node. This also holds for nodes that are reduced before the loop over pairs.
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)

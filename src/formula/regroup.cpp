@@ -136,8 +136,8 @@ class Regrouper {
     const Node& node = graph_[t];
     return node.kind == Node::operation && (node.id == add_ || node.id == subtract_) && node.size == 1 && !jumps_[t];
   }
-  // The number of multiplications of a pair that a constant factor adds to a scalar: 0 if the scalar varies along one
-  // axis only, or has a factor that varies along one axis only.
+  // The number of additional multiplications per pair if a scalar is multiplied by a constant: 0 if the scalar varies
+  // along one axis only, or has a factor that varies along one axis only.
   int cost_of_factor(Tree t, int sums) const {
     const Node& node = graph_[t];
     if (node.axes != both) return 0;

@@ -27,7 +27,8 @@ struct Diagonal {
   int first, last;
 };
 
-// Limits the number of nodes, because each diagonal takes some twenty nodes.
+// The maximum number of values of both series together. The limit is needed because each diagonal takes some twenty
+// nodes.
 constexpr int most_numbers = 4096;
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Represents a vector of derivatives as a sum of terms, each with its position, so that linear operations on the terms
-// are computed once instead of for each pair.
+// Represents a vector of derivatives of each pair as a sum of terms. Each term has a position in the vector, and a
+// factor that is the same for all pairs. A linear operation on the derivatives of all pairs then multiplies by each
+// factor once, and not for each pair.
 #pragma once
 #include "formula/graph.h"
 

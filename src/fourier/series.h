@@ -6,8 +6,9 @@
 
 namespace kernops {
 
-// The sums over the points y of b times the kernel, at the points x. The values b are spread to the grid, the Fourier
-// transform of the grid is multiplied by `factor`, and the inverse transform is interpolated at the points x.
+// For each point x, the sum over the points y of b times the kernel of x and y. The values b are spread to the grid,
+// the Fourier transform of the grid is multiplied by `factor`, and the inverse transform is interpolated at the points
+// x.
 struct SeriesRequest {
   Grid grid;
   Window window;

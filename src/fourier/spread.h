@@ -18,8 +18,8 @@ struct Window {
   std::vector<double> coefficients;  // coefficient of power k in cell j is element k * width + j
 };
 
-// A grid by its number of cells along each coordinate, at least 2 * Window::most_width. The first coordinate varies
-// fastest.
+// The size of a grid: the number of cells along each coordinate, at least 2 * Window::most_width. The first coordinate
+// varies fastest.
 struct Grid {
   int d;
   std::array<Count, 3> size;

@@ -31,7 +31,7 @@ class Sorter {
       for (end = begin + 1; end != last && end->word == begin->word;) ++end;
       if (begin != first) note_difference(begin[-1].word, begin->word);
       if (end - begin > 1 && begin->word & 255) sort(begin, end, depth + 8);
-      // strings with equal bytes differ in their encodings
+      // strings with equal bytes are distinct only by their encodings
       if (end - begin > 1 && !(begin->word & 255)) result_.by_digits = false;
     }
   }

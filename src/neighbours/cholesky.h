@@ -42,7 +42,7 @@ class SparseCholesky {
   explicit SparseCholesky(const LowerTriangle& pattern);  // computes P and the number of entries of L
 
   int size() const { return n_; }
-  size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row that Rows has for column j
+  size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // row of Rows for column j of S
   bool factored() const { return !value_.empty(); }
   Count pattern_entries() const { return pattern_.entries(); }
   double entries() const { return entries_; }        // number of entries of L; infinite if L would have too many
@@ -100,7 +100,7 @@ class SparseCholesky {
   std::vector<int> position_;             // the position of each column in the order of elimination
   // the upper triangle of P S P', and for each of its entries, the position of the entry in S
   std::vector<int> upper_start_, upper_row_, upper_from_;
-  // for each column: its parent in the elimination tree, and its number of entries
+  // for each column of L: its parent in the elimination tree, and its number of entries
   std::vector<int> parent_, count_;
   std::vector<Node> nodes_;
   std::vector<int> node_of_, row_;  // the node of each column; the row indices of all nodes

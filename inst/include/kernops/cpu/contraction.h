@@ -14,9 +14,9 @@ inline namespace KERNOPS_ISA {
 // of another vector of the row or of the column. of_result: one number per entry of the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// The terms that a sum has for one entry of the vectors. Differences are computed by subtraction, and not by the norm
-// expansion. The expansion would lose digits if the vectors have a common offset, and saves no time on processors that
-// subtract and multiply in parallel.
+// Each struct adds the term of one entry of the vectors to a sum. Differences are computed by subtraction, and not by
+// the norm expansion. The expansion would lose digits if the vectors have a common offset, and saves no time on
+// processors that subtract and multiply in parallel.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;

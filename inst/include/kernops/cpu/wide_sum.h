@@ -1,7 +1,8 @@
 // Weighted sums over the columns: the sum of a scalar of the pair times a vector. The vector belongs to the column, as
-// in K B for a wide matrix B, or is the difference between a vector of the row and a vector of the column, as in
-// gradients. The scalars of the pairs of a block of rows and a tile form a matrix (`numbers`), and the vectors of the
-// columns form a second matrix. The product of the two matrices is computed like contractions.
+// in K B for a wide matrix B. In gradients, the vector is the difference between a vector of the row and a vector of
+// the column, or has the squares of this difference. The scalars of the pairs of a block of rows and a tile form a
+// matrix (`numbers`), and the vectors of the columns form a second matrix. The product of the two matrices is computed
+// like contractions.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>

@@ -67,8 +67,8 @@ struct SegmentRun {
   long long given_column;
   const long long* offsets;  // the begin of each segment of the plan
   const long long* rows;     // the row of the result of each segment; null: the number of the segment
-  // The result of row r and column c is out[c * out_column + r]. A map writes a result for each value, to
-  // out[c * out_column + at] or to out[c * out_column + m].
+  // The result of row r and column c is out[c * out_column + r]. A map writes a result for each value: in the row of
+  // the value, at out[c * out_column + at], or in the order of the segments, at out[c * out_column + m].
   void* out;
   long long out_column;
   void* carries;         // for each tile: the state of the segment that is open at the end of the tile

@@ -3,7 +3,7 @@
 //   up to 16 values       cpu/segments/short.h    one segment per lane of a pack
 //   up to a block         cpu/segments/run.h      packs of the values of one segment; one state per lane
 //   more than a block     cpu/segments/reduce.h   block by block; the states of blocks are joined in order
-//   groups in any order   cpu/segments/scatter.h  value by value into the states of all groups, if they are small
+//   groups in any order   cpu/segments/scatter.h  value by value into the states of all groups, if the states are small
 //
 // The choice between the first three methods depends only on the length of the segment, and not on the division of the
 // work between threads.

@@ -13,7 +13,7 @@ template <class R> struct Accumulate { using Block = R; };
 template <> struct Accumulate<BlockSum> { using Block = DirectSum; };
 template <> struct Accumulate<Mean> { using Block = MeanOf<DirectSum>; };
 
-// True if the result for a single value is this value.
+// True if the result of a segment with a single value is this value.
 template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};
