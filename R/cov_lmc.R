@@ -4,7 +4,7 @@
 #' ~ 1, data, ~ x + y, lmc(matern(3/2), nugget()))`.
 #'
 #' @param ... the structures: [covariance_functions], such as `spherical()`, the product `exponential(dims = 1:2) *
-#'   matern(dims = 3)` or, for a field of several scales with common proportions, `exponential() + spherical()`.
+#'   matern(dims = 3)` or, for several scales with the same coregionalisation matrix, `exponential() + spherical()`.
 #'   Structures have ranges and other parameters, but no variance, since the variances are the `sills`. `nugget()`, and
 #'   `microscale()`, are separate structures.
 #' @param sills a list with a coregionalisation matrix for each structure, in the order of the structures or by their

@@ -35,7 +35,7 @@
 #'
 #'   Smooths have the names that mgcv gives them, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the
 #'   arguments of a smooth, such as `s(x, select = TRUE)`, functions without a penalty get a penalty, so that the whole
-#'   smooth may vanish; `mgcv::gam(select = TRUE)` does this for all smooths.
+#'   smooth can be estimated as zero; `mgcv::gam(select = TRUE)` does this for all smooths.
 #'
 #'   As in mgcv, a smooth adds up to zero over the observations, except if `by` is a numeric variable. The basis depends
 #'   on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)` has a

@@ -18,12 +18,12 @@
 #' correlation itself: among all earlier observations if there are at most 2000 observations, otherwise among the 4 m
 #' earlier observations at the smallest distances. Each evaluation of the likelihood takes time proportional to n m^3
 #' and memory proportional to n m. The gradient is exact, and the search uses the expected information (Guinness 2021).
-#' The approximation is good if near observations screen off distant observations: for covariances that decrease with
-#' the distance, in few dimensions. If the estimated ranges change which observations are nearest, the neighbours are
-#' computed again and the search continues. The trend is estimated by generalised least squares with the approximate
-#' covariance matrix. `print()` shows the number of neighbours, the ordering, and by how much the log-likelihood at the
-#' estimates would change if the number of neighbours were doubled. With more than 100,000 observations, this change is
-#' estimated from a sample of 100,000 observations.
+#' The approximation is good if near observations screen off distant observations, as they do for covariances that
+#' decrease with the distance, in few dimensions. If the estimated ranges change which observations are nearest, the
+#' neighbours are computed again and the search continues. The trend is estimated by generalised least squares with the
+#' approximate covariance matrix. `print()` shows the number of neighbours, the ordering, and by how much the
+#' log-likelihood at the estimates would change if the number of neighbours were doubled. With more than 100,000
+#' observations, this change is estimated from a sample of 100,000 observations.
 #'
 #' Predictions are local kriging: the field at a new point is conditioned on its nearest observations. The default is 2
 #' m observations; this number is doubled, up to 240, as long as doubling decreases the standard errors at 200 sites of
@@ -240,10 +240,10 @@
 #'   suitable if the variance of the field is not much larger than the variance of the noise: if the ratio of these
 #'   variances exceeds about 1e6 divided by the number of observations, rounding errors hide the optimal variance and
 #'   range. If rounding errors would change the log-likelihood by more than 0.5, the fit uses `"float64"` instead and
-#'   reports this (a message of class `kernops_rounding`). For `"vecchia"` on a GPU, with `"float32"` the covariances of
-#'   each observation and its neighbours, and the results computed from these covariances, are float32, also in
-#'   predictions; sums over observations are float64. The noise variance must then be more than about 1e-5 times the
-#'   variance of the field. On the CPU `"vecchia"` always computes in float64.
+#'   reports this (a message of class `kernops_rounding`). For `"vecchia"` on a GPU, `"float32"` is the precision of the
+#'   covariances of each observation and its neighbours and of the results computed from these covariances, also in
+#'   predictions; sums over observations are float64. With this precision, the noise variance must be more than about
+#'   1e-5 times the variance of the field. On the CPU `"vecchia"` always computes in float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first GPU of the option `kernops.device`. Coordinates are
 #'   copied to this GPU once, and the exact method factorises the covariance matrix on this GPU, which requires cuSOLVER
 #'   of the CUDA toolkit. The sums of `"vecchia"` are split over all GPUs of the option; the first GPU finds neighbours.
@@ -253,8 +253,8 @@
 #'   missing if all its responses are missing.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
 #' @param family the distribution of the response given the linear predictor, as in [glm()]: [gp_families] lists the
-#'   families besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()]
-#'   without a nugget, and `method = "vecchia"` approximates the field, not the observations.
+#'   families besides `gaussian()`, such as `binomial()` and `poisson()`. With a `family`, the default covariance is
+#'   [matern()] without a nugget, and `method = "vecchia"` approximates the field, not the observations.
 #' @param group the group of each observation, for independent fields with common parameters: a one-sided formula such
 #'   as `~ day`, or a variable of `data`. `~ day:site` has a group for each combination. Groups are compared by value,
 #'   not by printed text: times that differ by a fraction of a second are two groups. See the section about replicates.
@@ -305,13 +305,13 @@
 #' [gp_control()]) is computed at all starting values. Searches begin from the best `starts` of these values, and from
 #' points on lines through the optimum: longer and shorter ranges, larger and smaller nuggets, other angles and periods.
 #' If there are more than `subset` observations, the optimum of the subset and its competing optima are the starting
-#' values for all observations. The iterative method first searches with a subset of 4000 observations (on a GPU, of
-#' 10,000 to 40,000) and then with a fifth of all observations, if there are at least eight times as many observations
-#' as in the subset. If parameter values are given, the search starts from these values. The search ends with Newton
-#' steps that use the average information (Gilmour et al. 1995). The search stops when a step would increase the
-#' log-likelihood by less than a limit. For the exact method the limit is 1e-8, or 1e-5 for more than `subset`
-#' observations; for all other methods the limit is `gain` of [gp_control()]. `summary()` lists other local optima
-#' within two units of log-likelihood.
+#' values for all observations. The iterative method uses a subset of 4000 observations (on a GPU, of 10,000 to 40,000)
+#' if there are at least eight times as many observations: it searches first with this subset, then with a fifth of all
+#' observations, and finally with all observations. If parameter values are given, the search starts from these values.
+#' The search ends with Newton steps that use the average information (Gilmour et al. 1995). The search stops when a
+#' step would increase the log-likelihood by less than a limit. For the exact method the limit is 1e-8, or 1e-5 for more
+#' than `subset` observations; for all other methods the limit is `gain` of [gp_control()]. `summary()` lists other
+#' local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
 #' A saved fit does not contain the factor of the covariance matrix of the exact method. This factor is computed again

@@ -6,8 +6,8 @@
 #' of the response, by the inverse of the link of a [family][gp_families] or of the transformation of [gp()].
 #' Differences on the scale of the linear predictor are then shown as ratios, such as odds ratios. Packages insight and
 #' performance accept fits as models. `insight::get_predicted()` and `insight::get_data()` include the coordinates.
-#' `rmse()`, `mae()` and `r2()` of performance are on the scale of the residuals, which for `log(y) ~ x` is the scale of
-#' the logarithm. `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while
+#' `rmse()`, `mae()` and `r2()` of performance are on the scale of the residuals: for `log(y) ~ x`, the scale of the
+#' logarithm. `insight::get_deviance()` is the deviance as defined for [lm()] and [glm()], while
 #' [deviance()][gp_methods] is minus twice the log-likelihood. `DHARMa::simulateResiduals()` simulates new responses
 #' given the field of the data or, with `conditional = FALSE`, given the model; `refit = TRUE` is an error.
 #'

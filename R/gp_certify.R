@@ -44,7 +44,7 @@
 #' number of observations. Fits with up to 500 observations are compared with a dense factorisation. For an exact fit,
 #' all differences are 0, and nothing is computed.
 #'
-#' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
+#' For a fit with a [family][gp_families], "exact" means the Laplace approximation with the dense covariance of the
 #' field, for the same parameters of the covariance and the family. This approximation requires dense factors of a
 #' matrix with a row for each observation; the check is therefore limited to 2000 observations.
 #'
@@ -64,7 +64,7 @@
 #'   * `nobs`, `formula`, `method`, `neighbours` (`NA` for the iterative method), `level`, and `steps`, the number of
 #'     steps of conjugate gradients.
 #'
-#'   `tidy()` has a row for each of the log-likelihood, predictions and standard errors, with the limits `low` and
+#'   `tidy()` has three rows, for the log-likelihood, the predictions and the standard errors, with the limits `low` and
 #'   `high` of the approximate value minus the exact value. For predictions, these limits are in exact standard errors;
 #'   for standard errors, they are relative to the exact standard errors. `glance()` has one row: `verdict`, the limits
 #'   `exact.low` and `exact.high` of the exact log-likelihood, `prediction.rms` and `prediction.largest` (differences of

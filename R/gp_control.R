@@ -24,8 +24,8 @@
 #' @param precond preconditioner (iterative): `"vecchia"`, `"pivoted_cholesky"` or, for clusters and outliers,
 #'   `"rpcholesky"`, see [kernel_preconditioner()]. `"auto"` chooses `"pivoted_cholesky"` if `rank` is given, or if a
 #'   few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
-#'   with long ranges (up to 2 times the noise variance on a GPU, for fewer than 300,000 observations); otherwise it
-#'   chooses `"vecchia"`. The choice is made once, at the first parameters of a search.
+#'   with long ranges; otherwise it chooses `"vecchia"`. On a GPU, for fewer than 300,000 observations, the limit is 2
+#'   times the noise variance. The choice is made once, at the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative). Default: twice the square root of the number of observations,
 #'   between 100 and 2000; if `probes` is 0 and `cg_tol` is at least 0.001, two thirds of this number. For `"vecchia"`,
 #'   `rank` is the number of neighbours; default: 40.

@@ -29,8 +29,8 @@
 #'   predicted probability (density) of the observation; the mean log score is the average of this column. `within`
 #'   tells whether the observation is in its 95 % prediction interval. If the trend cannot be estimated without an
 #'   observation, such as the only observation of its group, the prediction is `NA` with a `se.fit` of `Inf`, and the
-#'   summary ignores the observation. Levels of a [random_effect()] and groups that have no other observations are
-#'   predicted from the distribution of new levels.
+#'   summary ignores the observation. If a level of a [random_effect()] or a group has no other observations,
+#'   predictions use the distribution of new levels or groups.
 #' @section Conditions: warnings and errors name the fold in which they occur. The conditions have the classes of their
 #'   causes, and warnings have the additional class `kernops_fold_warning`. A warning of class `kernops_unknown_fold`
 #'   names the folds whose predictions are `NA`. If a process of `future::plan()` dies, the error has class

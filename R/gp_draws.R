@@ -34,8 +34,8 @@
 #'   mean of the variances plus the variance of the means (law of total variance); the joint covariances of `cov = TRUE`
 #'   are computed in the same way. Limits of intervals, quantiles and probabilities refer to the mixture of the normal
 #'   distributions given the parameters. `simulate()` uses the parameters of a different draw for each simulation.
-#'   Predictions for each draw take the time of a factorisation of the covariance matrix, or of the predictions by
-#'   `"vecchia"`.
+#'   For each draw, predictions take the time of a factorisation of the covariance matrix or, with `"vecchia"`, of the
+#'   predictions of one fit.
 #'
 #' For a fit with a [family][gp_families], the posterior density is the Laplace approximation of the likelihood
 #' (Vecchia-Laplace for `method = "vecchia"`) times the prior density. The coefficients of the trend have a uniform

@@ -18,8 +18,8 @@
 #' @details The expected area is the sum of the areas times the probabilities of exceedance, without a Monte Carlo
 #'   error. The standard error and the interval depend on the joint distribution of all points, and are computed from
 #'   the areas in `nsim` joint draws of the kind that [simulate()][simulate.gp] returns. Memory does not grow with
-#'   `nsim`. With a thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by
-#'   `method = "vecchia"` is drawn by a sparse factor, a million cells are feasible.
+#'   `nsim`. With a thousand draws the standard error has a relative error of about 2 %. A fit by `method = "vecchia"`
+#'   draws the field by a sparse factor, so that a million cells are feasible.
 #'
 #'   The field does not contain the noise of observations, `nugget()`. As in [predict()][predict.gp], the parameters are
 #'   the estimates of the fit, and their uncertainty is ignored.

@@ -93,9 +93,10 @@
 #' neighbours. Like all estimates by maximum likelihood, variance and range tend to be low if the region is only a few
 #' ranges wide.
 #'
-#' The search first finds the optimum for a tenth of the observations, then the optimum for all observations with 10
-#' neighbours. Predictions condition a new point on the nearest 30 locations, and add the posterior variance of their
-#' weighted mean.
+#' If there are at least 20,000 observations, the search first finds the optimum for a tenth of the observations. Then
+#' it finds the optimum for all observations with 10 neighbours, and finally with all neighbours. Predictions condition
+#' a new point on the nearest 30 locations, and add the posterior variance of the weighted mean of the values at these
+#' locations.
 #'
 #' With a GPU (`backend`), the conditional distributions of the locations given their neighbours, and the derivatives of
 #' these distributions, are computed on the GPU in `float64`; computations with the sparse posterior precision run on

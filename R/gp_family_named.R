@@ -43,8 +43,8 @@
 #' censoring. Predictions on the scale of the response are means and quantiles of the response; for times and `"tobit"`,
 #' of the variable without censoring; for `"ordered"`, of the numbers 1, 2, ... of the classes.
 #'
-#' Times are a positive response, `cbind(time, status)` or `survival::Surv(time, status)`, with a status of 1 for an
-#' event and 0 for a time that is censored. A response of `"tobit"` at a limit or beyond is censored.
+#' A response of times is a vector of positive numbers, or `cbind(time, status)` or `survival::Surv(time, status)` with
+#' a status of 1 for an event and 0 for a censored time. A response of `"tobit"` at a limit or beyond is censored.
 #'
 #' For `"ordered"`, with K classes, the class is at most k if \eqn{\eta + e} is below the cut point k, where e has a
 #' logistic or a normal distribution. The first cut point is 0, and the cut point k is gap2 + ... + gapk. Therefore the
@@ -72,9 +72,9 @@
 #' parameter \eqn{\phi_i} of each observation: new data need the covariates of all predictors. The functions that
 #' [family()] returns for such a fit apply only to the observations of the fit.
 #'
-#' A Gaussian response with `dispersion = ~ z` has noise with the standard deviation \eqn{\exp(z'\gamma)}. A [nugget()]
-#' of the covariance without a value is then left out. The Laplace approximation is exact for this model, so that the
-#' likelihood equals the likelihood of [gp()] with `known = list(noise = )`. The model is fitted by the methods
+#' A Gaussian response with `dispersion = ~ z` has noise with the standard deviation \eqn{\exp(z'\gamma)}. In this case,
+#' a [nugget()] without a value is left out of the covariance. The Laplace approximation is exact for this model, so
+#' that the likelihood equals the likelihood of [gp()] with `known = list(noise = )`. The model is fitted by the methods
 #' `"exact"` and `"vecchia"`, by maximum likelihood.
 #'
 #' `dispersion = ~ s(x, y)` is a noise field: the logarithm of the standard deviation of the noise is a smooth function

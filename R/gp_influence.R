@@ -19,8 +19,8 @@
 #'     [family][gp_families], the results are deviance residuals divided by the square root of one minus the leverage,
 #'     as for [glm()].
 #'   * `cooks.distance()` returns the squared change of the trend coefficients when an observation is omitted, in the
-#'     norm of the inverse of their covariance matrix, divided by the number of coefficients. The result is `NA` if no
-#'     coefficients are estimated.
+#'     norm of the inverse of their covariance matrix, divided by the number of coefficients. Without estimated
+#'     coefficients, Cook's distances are `NA`.
 #'
 #'   For a fit with a family, K, D and P are the matrices of the last step towards the mode of the process (iteratively
 #'   reweighted least squares), as for [glm()]. Approximate methods use the inverse of their approximation of K, as in

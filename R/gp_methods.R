@@ -54,12 +54,12 @@
 #'
 #' @section Comparing fits: `AIC()`, `BIC()` and `anova()` compare several fits of the same response. `anova()` sorts
 #'   the fits by their number of parameters and tests each fit against the previous fit by a likelihood ratio test. The
-#'   test is `NA` if the trends are not nested. The user must check that the covariances are nested. If the larger fit
-#'   has additional variances, these are 0 in the smaller fit, on the boundary of the parameter space: the test is then
-#'   conservative, as a note in the output says. If the fits differ only by a single such variance, the p-value is half
-#'   the given p-value (Self and Liang 1987). Restricted likelihoods are comparable if the trends span the same space,
-#'   in any parametrisation. The log-likelihood of the iterative method has a Monte Carlo error, which `summary()`
-#'   reports: differences smaller than this error are not meaningful.
+#'   test is `NA` if the trends are not nested. `anova()` does not check that the covariances are nested: the user must
+#'   check this. If the larger fit has additional variances, these are 0 in the smaller fit, on the boundary of the
+#'   parameter space: the test is then conservative, as a note in the output says. If the fits differ only by a single
+#'   such variance, the p-value is half the given p-value (Self and Liang 1987). Restricted likelihoods are comparable
+#'   if the trends span the same space, in any parametrisation. The log-likelihood of the iterative method has a Monte
+#'   Carlo error, which `summary()` reports: differences smaller than this error are not meaningful.
 #'
 #' @section Errors: class `kernops_input_error` for comparisons of REML fits with different trends, of REML fits with
 #'   other fits, and of fits with different responses; for profile intervals of a fit by the iterative method, whose

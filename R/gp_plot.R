@@ -35,9 +35,9 @@
 #'   there are more than two coordinates, or if the points lie on a line along one of two coordinates. In these cases
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
-#'   If there are more than 5,000 observations, every panel of observations draws 5,000 of them, evenly spaced over the
-#'   rows, and maps draw no observations; fitted values and residuals are drawn for 1,000 observations. The margins are
-#'   as wide as the labels require. Coordinates that are dates have an axis of dates. Distances have the unit of the
+#'   If there are more than 5,000 observations, every panel of observations draws 5,000 observations, evenly spaced over
+#'   the rows, and maps draw no observations; fitted values and residuals are drawn for 1,000 observations. The margins
+#'   are as wide as the labels require. Coordinates that are dates have an axis of dates. Distances have the unit of the
 #'   reference system.
 #'
 #'   The empirical variogram is computed from the response minus its trend; at long distances it is lower than the

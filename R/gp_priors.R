@@ -13,9 +13,10 @@
 #'
 #' @details `gp(prior = )` takes a list of priors. The names of the list are names of parameters as in `coef(fit, type =
 #'   "covariance")`, such as `matern.range` or `nugget.variance`. The part of a name after the dot, such as `range`,
-#'   means this parameter of all terms except the nugget; `nugget` means the variance of the nugget. The full name takes
-#'   precedence. Parameters that are not estimated have no prior, and parameters without a prior have a uniform density
-#'   on the scale of the search (the logarithm, except for angles). Different parameters are independent.
+#'   stands for this parameter of all terms except the nugget; `nugget` stands for the variance of the nugget. The full
+#'   name takes precedence. Parameters that are not estimated have no prior, and parameters without a prior have a
+#'   uniform density on the scale of the search (the logarithm, except for angles). Different parameters are
+#'   independent.
 #'
 #'   `pc_range()` and `pc_sd()` are penalised complexity priors, which shrink towards a simpler model: an infinite range
 #'   and a variance of 0 (Simpson et al. 2017). Together, the two priors are the joint prior of the range and the

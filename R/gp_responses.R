@@ -61,8 +61,8 @@
 #'   \pi) \exp(-c^2 / 2)}, where c is the square root of the statistic, and v is estimated from the simulated statistics
 #'   above the quantile. Very small p-values are approximate: the relative error of v is about \eqn{(10 / draws)^{1/2}}.
 #'   With `null_draws = 0`, p-values come from the half chi-squared distribution. Responses with missing values are
-#'   compared with the same draws. For responses that are not normal, permute the rows of `Y`: the same call then fits
-#'   responses without a field, whose statistics can replace the statistics of simulated noise.
+#'   compared with the same draws. For responses that are not normal, permute the rows of `Y` and repeat the call: the
+#'   permuted responses have no field, and their statistics can replace the statistics of simulated noise.
 #'
 #' @return `gp()` returns a list of class `gp_responses`. `as.data.frame()` (and `tidy()`, as a tibble) has a row for
 #'   each response: `response`, the number of values `n`, the parameters of the covariance (`NA` for parameters that

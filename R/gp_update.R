@@ -18,9 +18,9 @@
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with `starts =
 #'   0` of [gp_control()]. The search evaluates few likelihoods, since it stops when a step would increase the
-#'   log-likelihood by less than 0.001. If another optimum is higher with the new observations, the search may miss it:
-#'   `update()` of the result, without arguments, searches from all starting values. Formulas with random effects or
-#'   smooths are fitted from the usual starting values.
+#'   log-likelihood by less than 0.001. If the new observations make another optimum the highest, the search may miss
+#'   this optimum: `update()` of the result, without arguments, searches from all starting values. Formulas with random
+#'   effects or smooths are fitted from the usual starting values.
 #'
 #'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
 #'   observations add k rows to the factor: the time is proportional to k n^2 for n observations, instead of n^3. This

@@ -12,11 +12,11 @@
 #'
 #' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the gradient
 #' of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points. Second derivatives
-#' of such a kernel omit coincident points, although their limit may differ from 0. Second derivatives of kernels of
-#' `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, include coincident points. `XLogX(a)`, and `Powf(a, b)` with b below 1,
-#' have infinite derivatives at 0. If `a` is a squared distance, a norm, or a multiple, sum or power of squared
-#' distances and norms, the gradient at 0 is defined as 0: the limit for differentiable functions of a distance, such as
-#' `Powf(SqDist(x, y), 0.75)` and `XLogX(SqDist(x, y))`.
+#' of such a kernel omit coincident points, although the second derivatives may have a nonzero limit at these points.
+#' Second derivatives of kernels of `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, include coincident points.
+#' `XLogX(a)`, and `Powf(a, b)` with b below 1, have infinite derivatives at 0. If `a` is a squared distance, a norm, or
+#' a multiple, sum or power of squared distances and norms, the gradient at 0 is defined as 0: the limit for
+#' differentiable functions of a distance, such as `Powf(SqDist(x, y), 0.75)` and `XLogX(SqDist(x, y))`.
 #'
 #' A masked value has gradient 0, even if the value is infinite or NaN. Masked values are the branches that `IfElse`,
 #' `Mask`, `Max2`, `Min2`, `Clamp`, `ReLU`, `Max` and `Min` do not select, and factors that are multiplied by a

@@ -83,8 +83,8 @@
 #' several entries, an array of such matrices, M x N x size. The input may also be a result of [lookup_terms()]: entries
 #' of a table, `table[i, j]`, which are not stored for all pairs. All reductions accept such variables, on the CPU and
 #' on a GPU. The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices.
-#' `ranges`, batches and positions of points in the formula are not available. [Vij()] creates such a variable for
-#' symbolic matrices.
+#' For an operator with such variables, `ranges`, batches, and formulas with `IndexI()` or `IndexJ()`, the positions of
+#' points, are not available. [Vij()] creates such a variable for symbolic matrices.
 #'
 #' @section Inputs of 16 bits:
 #' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and

@@ -4,9 +4,9 @@
 #' variables ([lmc()]), space and time, and [families][gp_families] of responses such as counts and presence;
 #' [predict()][predict.gp] predicts points, rasters and areas (kriging).
 #'
-#' **A matrix of pairs**: [symbolic matrices][LazyTensor] such as `exp(-sqdist(Vi(x), Vj(y)))` write a formula by R's
-#' arithmetic, and [keops_kernel()] accepts a formula as a string. The formula is reduced over all pairs, with memory
-#' proportional to the size of the data; [keops_grad()] gives the exact gradient, [kernel_solve()] solves linear
+#' **A matrix of pairs**: R's arithmetic with [symbolic matrices][LazyTensor], such as `exp(-sqdist(Vi(x), Vj(y)))`,
+#' makes a formula, and [keops_kernel()] accepts a formula as a string. The formula is reduced over all pairs, with
+#' memory proportional to the size of the data; [keops_grad()] gives the exact gradient, [kernel_solve()] solves linear
 #' systems, and [keops_ops()] lists the operations.
 #'
 #' **Groups**: [seg_reduce()], [seg_scan()], [seg_roll()] and [seg_transform()] compute by groups, runs and rows of

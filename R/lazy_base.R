@@ -14,7 +14,7 @@
 #'   with K.
 #'
 #' @section Elementwise functions: `ifelse()`, `pmin()` and `pmax()` cannot return symbolic matrices. Write
-#'   `if_else(condition, a, b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` is
+#'   `if_else(condition, a, b)`, `min(K, x)` and `max(K, x)`, where the first argument of `min()` and `max()` must be
 #'   symbolic.
 #'
 #' @section Functions of all entries: `summary()`, `median()`, `sort()`, `rev()`, `unique()`, `det()`, `cbind()`,

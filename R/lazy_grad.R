@@ -6,7 +6,7 @@
 #' of reductions, see [keops_grad()].
 #'
 #' @param f a [LazyTensor].
-#' @param eta the incoming gradient, which has as many entries as `f`, or one entry, which is recycled. `eta` may be
+#' @param eta the incoming gradient, with as many entries as `f`, or with one entry, which is recycled. `eta` may be
 #'   complex only if `f` is complex; real and imaginary parts then count as two numbers.
 #' @param var the variable: a tensor made by [Vi()], [Vj()] or [Pm()] and used in `f`. Tensors of the same matrix on the
 #'   same axis, with the same name, are one variable; parameters made by separate calls are different variables.

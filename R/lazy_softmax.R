@@ -1,7 +1,8 @@
 #' Softmax and log-sum-exp over dimensions of an array
 #'
 #' `softmax()` computes `alpha * exp(x) / sum(exp(x))` in each slice, and `logsumexp()` computes `log(sum(exp(x)))`. The
-#' largest value of a slice is subtracted first, so that there is no overflow. Each value needs one exponential.
+#' largest value of a slice is subtracted first, so that there is no overflow. Each value requires the computation of
+#' one exponential.
 #'
 #' @inheritParams axis_reduce
 #' @param dims the dimensions that form a slice, as in [axis_reduce()]; default: all.

@@ -50,9 +50,10 @@
 #'   matrices; [keops_kernel()] describes stored terms.
 #'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is a parameter of 3
-#'   entries without data. A reduction of such variables is an operator as returned by [keops_kernel()], whose arguments
-#'   are in order of appearance. Numbers and parameters with data are constants of the operator. For complex tensors,
-#'   the result of the operator has interleaved real and imaginary parts.
+#'   entries without data. A reduction of such variables is an operator as returned by [keops_kernel()]. The arguments
+#'   of the operator are in the order in which the variables appear in the formula. Numbers and parameters with data are
+#'   constants of the operator. For complex tensors, the result of the operator has interleaved real and imaginary
+#'   parts.
 #'
 #' @param x a matrix with one point in each row (a vector is one column), an array n x D x B of batches, a data frame of
 #'   numbers, or a [gpu_matrix()];

@@ -10,7 +10,7 @@
 #'   spatial objects that have its variables. The columns of a matrix are matched by name if they have the names of the
 #'   coordinates, otherwise by position. `newdata` must have a column for each variable that has a value for each
 #'   observation of the fit, including the variables of `group`. This also holds for variables in the environment of the
-#'   formula. Other variables, such as the knots of a spline, may be found elsewhere.
+#'   formula. Other variables, such as the knots of a spline, need not be columns of `newdata`.
 #' @param se.fit whether to return standard errors. With `interval = "prediction"` these are the standard errors of new
 #'   observations, otherwise those of the field.
 #' @param interval `"prediction"`: the interval of a new observation, nugget included, for comparisons of predictions
@@ -120,9 +120,9 @@
 #'   does not contain the nugget and the microscale variation of single points. For a fit with `transform` or a family,
 #'   a sum of responses over at most 500 points is computed from the covariance matrix of the points. For more points,
 #'   such as the cells of an index of abundance, the moments come from draws of the field (500 to 4,000, with the `seed`
-#'   of [gp_control()]). Only the part of the moments that is not linear in the field has a Monte Carlo error: standard
-#'   errors are accurate to about 1 %. The sum is `NA` if a row with a weight other than 0 has missing values.
-#'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
+#'   of [gp_control()]). Only the part of the moments that is not linear in the field is computed from draws and has a
+#'   Monte Carlo error: standard errors are accurate to about 1 %. The sum is `NA` if a row with a weight other than 0
+#'   has missing values. [gp_exceedance()] predicts the area where the field exceeds a threshold.
 #'
 #' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such
 #'   as a smooth, or the field without the effects of sites. Standard errors, intervals, means over blocks and sums
@@ -156,16 +156,16 @@
 #'   effects and smooths are part of the joint distribution, also for a fit with a family.
 #'
 #'   If all observations have noise, new points are conditioned on the values of the field at the observations.
-#'   Conditioning on the field requires fewer neighbours than conditioning on noisy observations: twice the number of
-#'   neighbours of the fit. With more than 20,000 observations, new points are conditioned on the field only if these
-#'   predictions are more accurate. This is the case if 240 noisy observations are not enough neighbours, and if
-#'   doubling the number of neighbours changes predictions at 200 sites less with the field than with noisy observations
-#'   (see [gp_control()]). Computing the factor of the field takes about as long as the fit, and requires 5 kB of memory
-#'   for each observation. With more than 500,000 observations and up to three coordinates, points that are conditioned
-#'   on the field are predicted for one cell of the data at a time, as for fits of tables (see the section about fits of
-#'   tables), from a copy of the observations in temporary files. A prediction by cells does not depend on other new
-#'   points. Sums, covariances and draws still come from the joint distribution given the observations; the diagonal of
-#'   the covariance matrix of points has the variances of the predictions by cells.
+#'   Conditioning on the field requires fewer neighbours than conditioning on noisy observations: the default is twice
+#'   the number of neighbours of the fit. With more than 20,000 observations, new points are conditioned on the field
+#'   only if these predictions are more accurate. This is the case if 240 noisy observations are not enough neighbours,
+#'   and if doubling the number of neighbours changes predictions at 200 sites less with the field than with noisy
+#'   observations (see [gp_control()]). Computing the factor of the field takes about as long as the fit, and requires 5
+#'   kB of memory for each observation. With more than 500,000 observations and up to three coordinates, points that are
+#'   conditioned on the field are predicted for one cell of the data at a time, as for fits of tables (see the section
+#'   about fits of tables), from a copy of the observations in temporary files. A prediction by cells does not depend on
+#'   other new points. Sums, covariances and draws still come from the joint distribution given the observations; the
+#'   diagonal of the covariance matrix of points has the variances of the predictions by cells.
 #'
 #'   If new points are conditioned on noisy observations instead of the field, the conditioning set of a new point has
 #'   all of its nearest observations and, in addition, up to 30 earlier new points: fewer observations would make the

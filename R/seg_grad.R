@@ -10,7 +10,7 @@
 #' on the GPU. The variance of a segment with one value is missing, and its gradient is also missing. Values in no
 #' segment have gradient 0; the gradient of a value in several segments (`sources`) is the sum over these segments.
 #'
-#' `seg_grad(op, scan = TRUE)` returns the vector-Jacobian product of [seg_scan()], which takes linear time; here, `eta`
+#' `seg_grad(op, scan = TRUE)` returns the vector-Jacobian product of [seg_scan()], computed in linear time; here, `eta`
 #' has the shape of `x`. Results that are missing because there are too few values do not contribute to the gradient.
 #'
 #' `seg_grad(op, roll = TRUE)` returns the vector-Jacobian product of [seg_roll()], for sums, means and extrema. If no

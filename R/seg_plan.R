@@ -16,7 +16,7 @@
 #'   occurs, ordered by the first key, then the second, with a name such as `"a.b"`. Values with an `NA` key are in no
 #'   segment, as in [tapply()]. Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15
 #'   significant digits, and times that differ by fractions of a second, are different keys. Strings marked as "bytes"
-#'   are compared as bytes. If different keys would have the same name, the names of results have more digits.
+#'   are compared as bytes. If different keys would have the same name, results have names with more digits.
 #' @param sources the position in the values where each segment begins, counted from 0: segment s has the values at
 #'   `sources[s] + 0, 1, ...`. The number of values of each segment is given by `offsets` or `lengths`. Segments may
 #'   overlap, repeat, and be in any order.

@@ -9,8 +9,8 @@
 #' width, because windows are updated with two stacks of partial results. No value is subtracted, so that sums are as
 #' accurate as those of [seg_reduce()], and an infinite value has no effect on later windows. `"median"` and
 #' `"quantile"` sort the values once, for any width. The time of a [seg_op()] is proportional to the logarithm of the
-#' width. The time is proportional to the width for all other order statistics, and if a window begins or ends before
-#' the previous window does.
+#' width. For all other order statistics, and if a window begins or ends before the previous window does, the time is
+#' proportional to the width.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()]; or dates,

@@ -1,8 +1,8 @@
 #' Sparse matrix times vector, over any semiring
 #'
 #' `spmv()` multiplies a sparse matrix by a vector or by the columns of a matrix, with any two operations as addition
-#' and multiplication. For example, `min` as addition and `+` as multiplication relax shortest paths, and `or` and `and`
-#' follow the edges of a graph.
+#' and multiplication. For example, with `min` as addition and `+` as multiplication, a product is one step of a search
+#' for shortest paths; with `or` and `and`, a product follows the edges of a graph.
 #'
 #' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, because other classes
 #'   are converted to these; a numeric matrix, in which zeros are also entries; or a list of `offsets` (0-based, as for

@@ -24,8 +24,8 @@
 #'   matrix.
 #' @param op the transformation, from the table.
 #' @param n the number of positions by which `"lag"`, `"lead"` and `"diff"` shift the values.
-#' @param fill the result of `"lag"`, `"lead"` and `"diff"` at values for which the segment has no value `n` positions
-#'   before (after).
+#' @param fill the result of `"lag"`, `"lead"` and `"diff"` at values whose segment has no value `n` positions before
+#'   (for `"lead"`, after) them.
 #' @param na.rm whether statistics of segments omit missing values.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; if none of these is given, `x` is one segment.
 #' @param ... further arguments of [seg_reduce()], for statistics of segments: `weights`, `empty`, `type`, `nth`, or a

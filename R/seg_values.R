@@ -33,9 +33,9 @@
 #'
 #' For dates and times, the results of `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
 #'
-#' Units, time zones and levels are kept. The minimum or maximum of a segment without values is `NA`, since a class may
-#' have no infinite value; `empty` must be a value of the class of the result. Strings are compared as by [sort()].
-#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` of [seg_transform()] accept all classes.
+#' Results keep the units, time zones and levels of the data. The minimum or maximum of a segment without values is
+#' `NA`, since a class may have no infinite value; `empty` must be a value of the class of the result. Strings are
+#' compared as by [sort()]. `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` of [seg_transform()] accept all classes.
 #'
 #' Sums of integer64 are exact. If a sum exceeds 64 bits, all sums are returned as doubles, with a warning of class
 #' `kernops_overflow_warning`. Package 'bit64' need not be installed. Weighted sums are doubles.

@@ -6,8 +6,8 @@
 #' reduction for each variable.
 #'
 #' The gradients are \eqn{u} for the right-hand side, \eqn{-u' dK\, a} for a variable of K (by [keops_grad()]), and
-#' \eqn{-u' a} for lambda. Both axes of K have the same points: if `x` and `y` are the same points, the gradient with
-#' respect to these points is the sum of the gradients for `x` and `y`.
+#' \eqn{-u' a} for lambda. Both axes of K have the same points. If two variables, such as `x` and `y`, contain these
+#' points, the gradient with respect to the points is the sum of the gradients for both variables.
 #'
 #' @param fit a result of [kernel_solve()].
 #' @param eta the incoming gradient, n x p; it may be a [gpu_matrix()].

@@ -28,12 +28,12 @@
 #'   degrees; default: 90 / number of directions in `beta`.
 #' @param cloud whether to return all pairs up to the cutoff instead of means over classes.
 #' @param estimator `"matheron"`: the mean square; `"cressie"`: the fourth power of the mean square root of absolute
-#'   differences, with a correction for the bias; outliers affect it less (Cressie and Hawkins 1980); `"genton"`: half
-#'   the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and Croux 1993),
-#'   where Qn is about the first quartile of the distances between any two differences, with the factors of Croux and
-#'   Rousseeuw (1992) for small classes. Differences are taken in the direction in which the first coordinate increases
-#'   (if the first coordinates are equal, the second, and so on). `"genton"` requires memory proportional to the number
-#'   of pairs up to the cutoff, and at least two pairs in a class.
+#'   differences, with a correction for the bias; outliers affect this estimator less (Cressie and Hawkins 1980);
+#'   `"genton"`: half the square of the highly robust scale estimator Qn of the differences (Genton 1998; Rousseeuw and
+#'   Croux 1993), where Qn is about the first quartile of the distances between any two differences, with the factors of
+#'   Croux and Rousseeuw (1992) for small classes. Differences are taken in the direction in which the first coordinate
+#'   increases (if the first coordinates are equal, the second, and so on). `"genton"` requires memory proportional to
+#'   the number of pairs up to the cutoff, and at least two pairs in a class.
 #' @return A data frame of class `gp_variogram` with, for each class that has pairs, their number `np`, their mean
 #'   distance `dist`, the semivariance `gamma`, the directions `dir.hor` and `dir.ver`, the variables `id`, and the
 #'   limits `lower` and `upper`. The class has a [plot()][plot.gp] method. The result also has the class

@@ -18,8 +18,8 @@
 #' With the weights \eqn{w_{ij}}, where \eqn{w_{ii} = 0}, the sum \eqn{S_0} of the weights, and the deviations \eqn{z_i}
 #' of the values from their mean, the statistic is \deqn{I = \frac{n}{S_0} \frac{\sum_{ij} w_{ij} z_i z_j}{\sum_i
 #' z_i^2}.} The expectation of I without autocorrelation is \eqn{-1 / (n - 1)}. The variance of I is computed under
-#' randomisation, where each order of the values is equally likely (Cliff and Ord 1981). Points without neighbours
-#' within the radius count in n.
+#' randomisation, where each order of the values is equally likely (Cliff and Ord 1981). The number n includes points
+#' without neighbours within the radius.
 #'
 #' Weights of all pairs are not stored; pairs within a radius are found by [neighbours_within()]. The statistics of all
 #' permutations are computed in one pass over the pairs. The p-value from permutations is \eqn{(1 + b) / (1 + B)}, where

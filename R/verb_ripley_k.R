@@ -12,7 +12,7 @@
 #' @param r the distances: ascending, non-negative numbers. Default: 513 equal steps from 0 to the smaller of a quarter
 #'   of the shorter side and \eqn{\sqrt{1000 / (\pi \lambda)}}, where \eqn{\lambda} is the number of points of `y`, or
 #'   of `x` without `y`, per unit of area.
-#' @param correction the correction for pairs that are not observed because one point is outside the rectangle.
+#' @param correction the edge correction, for pairs that are not observed because one point is outside the rectangle.
 #'   `"isotropic"`: for each pair, consider the circle around the first point through the second point; the weight is
 #'   the inverse of the proportion of this circle that is inside the rectangle (Ripley 1977). `"translation"`: shift the
 #'   rectangle by the difference of the two points; the weight is the inverse of the proportion of the rectangle that
