@@ -157,9 +157,10 @@ class DeviceDense : public DeviceVectors {
   }
 
   // Sums the derivatives of k(x_i, x_j) with the weights W = M' M - left right', where the lower triangular matrix M is
-  // the inverse of a factor. cuBLAS computes many columns of M' M at a time. The columns of W are the weights of sums
-  // that the formula engine computes: for each x_i, the formula `weighted` returns the gradient of sum_j (w_i | e_j)
-  // k(x_i, y_j). Here (a | b) is an inner product.
+  // the inverse of a factor. cuBLAS computes many columns of M' M at a time. The formula engine processes `width`
+  // columns of W at a time. For each x_i, the formula `weighted` returns the gradient of sum_j (w_i | e_j) k(x_i, x_j),
+  // where w_i has the weights of row i in these columns, e_j is the unit vector that selects W_ij from w_i, and (a | b)
+  // is an inner product.
   // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,

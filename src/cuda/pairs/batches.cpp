@@ -54,7 +54,8 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   // bytes of the states of one split
   const Count split_bytes = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
   // Each split must fill its initially empty lists of the k extreme columns; therefore reductions with lists use few
-  // splits. If there are few rows, the states of many splits would take more memory than the data.
+  // splits. A single block of rows also uses few splits, because the states of many splits would take more memory than
+  // the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;

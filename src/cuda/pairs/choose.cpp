@@ -111,8 +111,8 @@ class Chooser {
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // The recipe for tiles. A block has 128 rows, and as many columns as the registers of its threads can hold inner
-  // products. If long vectors are summed, their totals take registers, and a block has 64 rows.
+  // The recipe for tiles. A block has 128 rows. The number of columns is limited by the registers that hold the inner
+  // products of the pairs. If long vectors are summed, their totals take registers, and a block has 64 rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
     Recipe recipe{

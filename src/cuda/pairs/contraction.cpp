@@ -103,8 +103,8 @@ class Tiler : Tiling {
     }
   }
 
-  // Splits the summand into one number of the pair and a vector. Each entry of the vector must be computed from the
-  // same entry of other vectors.
+  // Splits the summand into one number of the pair and a vector. Entry k of the vector must be computed from the
+  // entries k of other vectors.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
@@ -138,7 +138,7 @@ class Tiler : Tiling {
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
-  // Finds a summed vector whose entries depend on the same entries of other vectors, and on a few numbers of the pair.
+  // Finds a summed vector whose entry k depends on the entries k of other vectors, and on a few numbers of the pair.
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};

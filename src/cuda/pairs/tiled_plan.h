@@ -26,21 +26,21 @@ struct Entries {
 // = y. If the inner product is contracted by tiles, put_scaled() of cuda/values.cuh scales x' and y', after subtracting
 // a centre, if there is one. If there is no expansion, all slots are 0.
 //
-// If `root` is set, this slot contains |x - y|, and the exponent is c |x - y| = -|x' - y'|, with x' = -c x and y' = -c
-// y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain |x - y|
-// or |x - y|^2, `factors` has a new factor for each of these products, because x' and y' replace x and y.
+// If `root` is not 0, the slot `root` contains |x - y|, and the exponent is c |x - y| = -|x' - y'|, with x' = -c x and
+// y' = -c y. In this case, the norms are |x'| and |y'|, and are infinite or NaN unless c < 0. If other products contain
+// |x - y| or |x - y|^2, `factors` has a new factor for each of these products, because x' and y' replace x and y.
 //
 // If coordinates have `weights`, the vectors are multiplied by the weights, and the norms are infinite or NaN if a
 // weight is negative.
 //
-// If `rooted`, no exponent is expanded. In this case, `exponent` is the slot of a distance with weights, and the plan
-// also sums r (x - y), where r are the square roots of the weights. If the norms are small, x and y are multiplied by
-// r, which saves two multiplications per entry of a pair. The norms are squared lengths, divided by a limit for which
-// rounding errors are still small.
+// If `rooted` is true, no exponent is expanded. In this case, `exponent` is the slot of a distance with weights, and
+// the plan also sums r (x - y), where r are the square roots of the weights. If the norms are small, x and y are
+// multiplied by r, which saves two multiplications per entry of a pair. The norms are squared lengths, divided by a
+// limit for which rounding errors are still small.
 //
-// If `product`, `exponent` and `distance` are the slot of the inner product (x | y). The inner product is computed from
-// x times a power of two for each row, and from y times a power of two for each column. The norms describe the range of
-// the entries (put_product()).
+// If `product` is true, `exponent` and `distance` both have the slot of the inner product (x | y). The inner product is
+// computed from x times a power of two for each row, and from y times a power of two for each column. The norms
+// describe the range of the entries (put_product()).
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
@@ -54,9 +54,9 @@ struct Expansion {
 // search compares squared distances or, if `product` is 1 or -1, inner products times `product`.
 struct Nearest {
   int row, column, k, listed;
-  bool root;  // the result is the root of the squared distance
+  bool root;  // true if the result is the root of the squared distance
   int product;
-  bool negated;  // the result has the opposite sign
+  bool negated;  // true if the result has the opposite sign
 };
 
 // The products and sums of panels. Contraction n of a pair is the product of a vector of the row and a vector of the
@@ -95,9 +95,9 @@ struct PanelPlan {
 //
 // If an exponent is expanded, the norm of the row vector is the first entry of the row level, and the norm of the
 // column vector is the first entry of the column level. The code of pairs then has a second version, which uses the
-// expansion. If `weighted`, column_norm is not added to each exponent, and is not the first entry of the column level.
-// Instead, 2^column_norm is the weight of a column, or a factor of this weight. If summed vectors are multiplied by the
-// weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are included in the
+// expansion. If `weighted` is true, column_norm is not added to each exponent, and is not the first entry of the column
+// level. Instead, 2^column_norm is the weight of a column, or a factor of this weight. If summed vectors are multiplied
+// by the weights of an expansion, the square roots of the weights (`roots`) replace the weights, or are included in the
 // vectors. The sums are then multiplied by the roots, with the signs of the weights.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // used by one thread at a time

@@ -7,8 +7,8 @@
 namespace kernops {
 namespace cuda {
 
-// The kind of sort. If `placed`, keys are stored with their positions. If `by_segment`, a result needs the whole sorted
-// segment at once.
+// The kind of sort. If `placed` is true, keys are stored with their positions. If `by_segment` is true, a result needs
+// the whole sorted segment at once.
 struct Sorting {
   std::string text;
   size_t key_bytes;

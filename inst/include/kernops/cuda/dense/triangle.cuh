@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// Adds `left` to the diagonal, and sets entries above the diagonal to 0 within each diagonal block of size `width`.
-// Padding rows (from row n on) become rows of the unit matrix. One thread per row.
+// Adds the vector `left` to the diagonal, and sets entries above the diagonal to 0 within each diagonal block of size
+// `width`. Padding rows (from row n on) become rows of the unit matrix. One thread per row.
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= job.order) return;

@@ -33,7 +33,7 @@ struct Gaps {
 };
 
 // Returns the result of a window of `count` values with state s. `begin` is the number of the first value of the
-// segment. If `by_count`, the result is a mean, which divides the sum by the count.
+// segment. If `by_count` is true, the result is a mean, so the sum in the state is divided by the count.
 template <class Op, bool by_count>
 __device__ __forceinline__ double roll_result(const RollRun& job, const typename Op::State& s, long long begin,
                                               int count) {

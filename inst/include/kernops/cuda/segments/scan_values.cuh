@@ -97,7 +97,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     } else {
       V own[VT];
       Turn<V, VT>::own(own, static_cast<const V*>(memory), chunk());
-      __syncwarp();  // results are larger than values: all lanes read before one lane writes
+      __syncwarp();  // results are larger than values, so all lanes must read before one lane writes
       KERNOPS_EACH(i, VT) results[Lane::number(i)] = meet(i, own[Lane::number(i)]);
     }
     __syncwarp();

@@ -27,7 +27,8 @@ template <class V, class Finish> struct DigitSort {
                        passes = sizeof(Key);
   using Ranks = DigitRanks<threads, VT>;
 
-  // The counts of the digits of a segment, which begins() replaces by the positions where the digits begin.
+  // Returns the counts of the digits of a segment. The function begins() replaces the count of each digit by the
+  // position where the keys with this digit begin.
   static __device__ __forceinline__ unsigned* counts(const SortRun& job, int segment, int pass) {
     return job.digits.counts + ((long long)segment * passes + pass) * digit_count;
   }

@@ -153,7 +153,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// A contraction whose values for a tile are not stored: part() computes the values that it returns.
+// A contraction whose values for a tile are not stored; each call of part() computes the values that it returns.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

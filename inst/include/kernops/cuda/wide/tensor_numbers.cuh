@@ -57,8 +57,8 @@ struct Doubles {
     return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  // The largest instruction shape minimises the number of instructions: whenever a warp changes between tensor core
-  // instructions and other instructions, the double precision units are idle.
+  // Uses the largest instruction shape, because few large instructions need few changes between tensor core
+  // instructions and other instructions. During each change, the double precision units are idle.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900

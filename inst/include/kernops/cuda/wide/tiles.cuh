@@ -99,9 +99,9 @@ template <class T> struct OwnNorms {
   __device__ __forceinline__ void take(T norm) { near = near && is_near(norm), largest = larger(norm, largest); }
 };
 
-// The test whether the expansion is valid for the rows of a block and a column. For inner products, the test uses the
-// sum of the norms of row and column (put_product()); the largest norm of the rows stays in shared memory to save
-// registers.
+// Tests whether the exponents of the pairs that combine a block's rows with one column can be expanded. For inner
+// products, the test uses the sum of the norms of row and column (put_product()); the largest norm of the rows stays in
+// shared memory to save registers.
 template <class T, bool products> struct NearRows {
   bool near;
   __device__ __forceinline__ NearRows(const OwnNorms<T>& own, T& largest) : near(own.near) {

@@ -1,7 +1,7 @@
 // Weighted sums of any vectors with any scalars of the pairs (ByEntries in cuda/wide/vector_sum.cuh). If the vector
 // belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the scalars w of a
-// tile by the vectors of the columns. For differences, sum w (x - y) = x sum w - sum w y, which is as accurate as the
-// expansion of the exponent. All other sums are computed term by term.
+// tile by the vectors of the columns. For differences, sum w (x - y) is computed as x sum w - sum w y; the expansion of
+// this sum is as accurate as the expansion of the exponent. All other sums are computed term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 

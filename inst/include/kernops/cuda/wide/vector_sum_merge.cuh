@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The splits of a row whose scalars are exponentials. Each split has subtracted its own shift from the exponents.
-// Joined totals are relative to `shift`, the largest shift of all splits.
+// The splits of a row (parts of its columns), if the scalars are exponentials. Each split has subtracted its own shift
+// from the exponents. Joined totals are relative to `shift`, the largest shift of all splits.
 template <class Formula, class Row> struct ShiftedSplits {
   using T = typename Formula::T;
   using Powers = typename Formula::Powers;

@@ -1,17 +1,17 @@
 // Weighted sums of differences x - y of the vectors of an expanded exponent, as in the gradient of a Gaussian (Whole in
 // cuda/wide/vector_sum.cuh). With the scalar w of the pair, the sum is x sum w - sum w y. For the inner products of the
 // exponent, shared memory already contains y, centred and scaled, as 16-bit numbers. Tensor cores multiply these
-// numbers by w, which is also scaled to 16 bits. The vectors y in gradients of functions of (x | y) are summed in the
-// same way. In these gradients, the vector of each column is divided by a power of two (`power`) that depends on the
-// column, and the scalars are multiplied by this power.
+// numbers by w, which is also scaled to 16 bits. The gradient of a function of inner products (x | y) contains sums of
+// w y, which are computed in the same way. For these sums, the vector of each column is divided by a power of two
+// (`power`) that depends on the column, and the scalars are multiplied by this power.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The scalars of the pairs of a thread's rows and 32 columns. Each scalar is stored as two 16-bit numbers. The scalars
-// of a row are multiplied by a power of 2, so that the largest scalar of the row is about 4.
+// The scalars of the pairs that combine a thread's rows with 32 columns. Each scalar is stored as two 16-bit numbers.
+// The scalars of a row are multiplied by a power of 2, so that the largest scalar of the row is about 4.
 template <class L> struct ScaledNumbers {
   using Own = OwnPairs<typename L::template With<4>>;
   static constexpr int columns = 32, groups = 2;  // number of groups of 16 columns that are summed at a time

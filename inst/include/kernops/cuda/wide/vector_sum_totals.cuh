@@ -210,8 +210,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
-  // Adds up the sums of scalars of the threads that share rows, and computes the factors that rescale the totals in
-  // memory to the current shifts.
+  // For each row, adds up the sums of scalars that the threads of this row hold. Also computes the factors that rescale
+  // the totals in memory to the current shifts.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers)
       KERNOPS_EACH(r, Own::rows)
@@ -328,8 +328,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
   }
 
-  // Returns the scalars of the thread's pairs in a tile, by which vectors are multiplied. The scalars of columns after
-  // the last column are `none`.
+  // Returns the scalars of the thread's pairs in a tile; vectors are multiplied by these scalars. The scalars of
+  // columns after the last column are `none`.
   template <class Pairs, class O, class Values, class Kept>
   __device__ __forceinline__ Contracted<T, L> numbers_of(const TilePlace<T>& at, const O& o, const Values& values,
                                                          const Kept& columns, T none) const {
