@@ -44,7 +44,7 @@ class Team {
     if (--running_ == 0) ended_.notify_one();
   }
 
-  // Stores the first exception of the threads, which is the reported exception, and stops the other threads.
+  // Stores the first exception of the threads, so that this exception is reported, and stops the other threads.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_ = std::current_exception();

@@ -175,7 +175,7 @@ class Chooser {
     recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
-  // Changes the recipe for a reduction that is restricted to given ranges: clusters of rows, each combined with some
+  // Changes the recipe for a reduction that is restricted to given ranges: each cluster of rows is combined with some
   // columns. A block then has at most about `extent.cluster` rows.
   Recipe fitted(Recipe recipe) const {
     recipe.ranges = true;

@@ -24,10 +24,11 @@ enum class Consumer { states, vector_sum, store, top_k };
 // The origin of the rows and columns that the narrow main loop reads. filled: another kernel has computed rows and
 // columns. made_columns: each block computes the columns of its tiles. made_rows: each thread computes its rows.
 enum class Operands { filled, made_columns, made_rows };
-// The loops of a vector sum, which is a sum over the pairs of numbers times long vectors. none: there is no vector sum.
-// entries: a loop over batches of entries, which computes the numbers of the pairs again for each batch. columns: the
-// same loop for sums of vectors of columns, with numbers that need no contraction. whole: a single batch, with all
-// totals in registers. tiles: the numbers of some tiles are kept in memory for all batches.
+// The loops of a vector sum. For each row, this is the sum over the columns of a number of the pair times a long
+// vector. none: there is no vector sum. entries: a loop over batches of entries, which computes the numbers of the
+// pairs again for each batch. columns: the same loop for sums of vectors of columns, with numbers that need no
+// contraction. whole: a single batch, with all totals in registers. tiles: the numbers of some tiles are kept in memory
+// for all batches.
 enum class Batching { none, entries, columns, whole, tiles };
 
 // The choice of a kernel; the parameters are compiled into its text.
@@ -47,7 +48,7 @@ struct Recipe {
   int unrolled = 1;     // narrow loop: number of columns that a thread processes without a jump
   int parts = 0;        // lists of nearest columns: number of 16-bit numbers that represent a float
   int warpgroups = 0;   // number of warp groups that share the same rows; 0 if warps multiply separately
-  bool ranges = false;  // the kernel reduces only the pairs of given ranges
+  bool ranges = false;  // true if the kernel reduces only the pairs of given ranges
   // if true, the threads that hold the contractions of pairs evaluate these pairs; if false, each thread evaluates the
   // pairs of one row
   bool in_place = false;
@@ -84,7 +85,7 @@ struct PairFeatures {
   // The number of entries of the vectors that panels contract, and of the vectors that panels sum; 0 if there are no
   // such vectors.
   int contracted, panel_sum;
-  bool several, differences;  // a sum needs several numbers of a pair; a sum adds x - y (gradient)
+  bool several, differences;  // true if a sum needs several numbers of a pair; true if a sum adds x - y (gradient)
   int nearest;                // number of entries of vectors in searches for the nearest columns
 };
 struct Layouts {

@@ -9,7 +9,7 @@ namespace {
 // The layout of results in the temporary buffer, which is similar to the layout of the output: entry k of row n is at k
 // * entry + n * row.
 struct Order {
-  bool by_row;  // the entries of a row are contiguous
+  bool by_row;  // true if the entries of a row are contiguous
   Count entry, row;
   Order(const Output& out, int size, Count rows)
       : by_row(out.entry == 1), entry(by_row ? 1 : rows), row(by_row ? size : 1) {}

@@ -83,7 +83,8 @@ void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
   take(Level::column, columns);
 }
 
-// Returns the sources of the entries of a level, for some items. Small parameters on the host become kernel arguments.
+// Returns the sources of a level's entries for a range of items: arrays, constants, indices of items, or kernel
+// arguments. Small parameters on the host become kernel arguments.
 std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* arguments) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;

@@ -83,8 +83,8 @@ class Pairs {
     if (step.out == e.distance)
       return "apply<ops::SqDist, 1, 0, 0>(" + names[e.row_vector] + ", " + names[e.column_vector] + ")";
     if (step.out == e.exponent) return "apply<ops::Minus, 1, 0, 0>(" + names[e.root] + ")";
-    // One of `every` pairs does not use the special function unit. If there are factors, other instructions hide some
-    // of the time of this unit.
+    // One of `every` pairs does not use the special function unit. If there are factors, more pairs use this unit,
+    // because other instructions hide some of the time of the unit.
     const char* every = e.factors.empty() ? "2" : "3";
     if (step.in[0] == e.exponent) return std::string("exp2_of_minus<") + every + ">(" + names[e.root] + ", turn)";
     const auto factor = e.factors.find(step.out);

@@ -1,5 +1,5 @@
-// Moving quantiles on the GPU. Sorts the keys of each column into a structure of levels, and then evaluates the windows
-// (cuda/segments/roll_quantiles.cuh).
+// Moving quantiles on the GPU. Sorts the keys of each column into the levels of a wavelet matrix, and then evaluates
+// the windows (cuda/segments/roll_quantiles.cuh).
 #include <kernops/missing.h>
 
 #include "cuda/segments/roll.h"

@@ -30,7 +30,7 @@ template <class Request> SegmentRequest values_of(const Request& request) {
   work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
   return work;
 }
-SegmentRequest values_of(const OrderRequest& request);  // with its weights
+SegmentRequest values_of(const OrderRequest& request);  // keeps the weights of the request
 void seg_sort(const SortRequest& request);
 void seg_order_statistics(const OrderRequest& request);
 
@@ -141,8 +141,8 @@ struct SortPieces {
   unsigned by_digits;             // number of segments in `tiles`
 };
 
-// The plans of all batches of segments. The Segments object keeps this object, so that plans are computed only once if
-// they are not too large.
+// The plans of all batches of segments. The Segments object keeps this object. Plans that are not too large are kept in
+// this object, and thus are computed only once.
 class DeviceSegments : public BackendCache {
  public:
   // `first` is the plan of the first batch, if runs of keys have already been planned.

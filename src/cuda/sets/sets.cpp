@@ -58,8 +58,8 @@ template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count set
     launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
 }
 
-// Allocates device memory for panels of matrices that do not fit into shared memory: in float64, matrices of sets with
-// more than 150 to 220 neighbours; in float32, with more than 220 to 320 neighbours.
+// Allocates device memory for panels of matrices that do not fit into shared memory. Such matrices belong to sets with
+// more than 150 to 220 neighbours in float64, and with more than 220 to 320 neighbours in float32.
 template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }

@@ -3,10 +3,10 @@
 // The generated text (cuda/pairs/source.cpp) defines a struct Formula. Formula has the number type and, for each level,
 // the number of entries and the operations in order. The operations of the four levels run once for the whole
 // computation, for each row, for each column, and for each pair. If exponents may be expanded, the code of pairs has a
-// second version, Near, which requires small norms; each row and column then begins with its norm
-// (cuda/pairs/expansion.cpp). One thread owns R rows, and the threads of a block share tiles of columns. The columns
-// may be divided into splits, which different blocks reduce. The states of the splits are merged in order, so every run
-// returns the same bits.
+// second version, Near, for rows and columns with small norms. In this case, the norm is the first entry of each row
+// and column (cuda/pairs/expansion.cpp). One thread owns R rows, and the threads of a block share tiles of columns. The
+// columns may be divided into splits, which different blocks reduce. The states of the splits are merged in order, so
+// every run returns the same bits.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>

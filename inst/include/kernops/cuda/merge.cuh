@@ -49,9 +49,9 @@ template <class Row> __device__ void merge_row(const PairJob& job, long long row
     assign(*states, state);
 }
 
-// Several blocks share the same rows, each with one split. The block that ends last joins the splits of these rows.
-// Each block increases a counter when it ends. The fences prevent stale reads of data that other blocks wrote before
-// they increased this counter.
+// Several blocks share the same rows, and each of these blocks has one split. The block that ends last joins the splits
+// of these rows. Each block increases a counter when it ends. The fences prevent stale reads of data that other blocks
+// wrote before they increased this counter.
 template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
   if (!job.arrivals) return;
   __threadfence();

@@ -7,8 +7,8 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Exponentials of exponents from which a shift has been subtracted. The shift of a row is close to the largest exponent
-// of the row. With base_2, the plan has converted the exponents to base 2; this saves one instruction per pair if a
-// pair has one weight.
+// of the row. If `base_2` is true, the plan has converted the exponents to base 2. For pairs with one weight, this
+// saves one instruction per pair.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 

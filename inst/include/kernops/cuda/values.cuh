@@ -207,7 +207,7 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
 // Stores a vector of an expanded exponent, and its norm. Negative weights of coordinates make the norm NaN. The norm is
 // computed from the stored vector, so that the rounding of the vector has the same effect as a small shift of the
 // point. If a weighted sum also reads the vectors of columns (`summed`), a column is not near (is_near()) if its vector
-// is so short that the 16-bit numbers are coarse.
+// is so short that the 16-bit numbers have too few significant bits.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {

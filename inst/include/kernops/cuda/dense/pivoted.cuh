@@ -26,8 +26,8 @@ template <int threads> __device__ Pivot join_pivots(Pivot mine) {
 }
 
 // Replaces column step - 1 of the matrix by the same column of the decomposition, and subtracts the contribution of
-// this column from the diagonal; in step 0, there is no column yet. Among its rows, each block finds the largest entry
-// of the remaining diagonal.
+// this column from the diagonal; in step 0, there is no column yet. Each block finds the largest entry of the remaining
+// diagonal among the rows of the block.
 template <int threads> __device__ void take_out_column(const PivotJob& job) {
   __shared__ double at_pivot[PivotJob::most_columns];
   const int last = job.step - 1;

@@ -1,5 +1,5 @@
-// The source of values (values.cuh) for terms of segments (terms.cuh) whose values are not contiguous, or are combined
-// with a partner such as a weight.
+// The source of values (values.cuh) for the terms of segments (terms.cuh), if the values are not contiguous, or if each
+// value is combined with a partner such as a weight.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 

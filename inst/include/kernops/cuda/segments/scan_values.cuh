@@ -62,7 +62,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     const int first = warp_first(job);
     Lane lane;
     lane.first = first + chunk() * VT, lane.ends = 0, lane.cuts = ~0u;
-    if (first >= plan.count) return lane;  // there are no values to scan
+    if (first >= plan.count) return lane;  // this warp has no values to scan
     Values values;
     values.load(job.run, blockIdx.y, 0, first);
     values.put(static_cast<V*>(memory));

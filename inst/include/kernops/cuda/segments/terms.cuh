@@ -17,9 +17,9 @@ __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, in
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// Calls f(k, m, at, row) for each value of this lane: value k is number m in the order of the segments, is at position
-// `at` of x and, if `rows` is true, belongs to segment `row`. A lane has groups of `quad` neighbouring values; the
-// lanes of a warp have neighbouring groups.
+// Calls f(k, m, at, row) for each value of this lane. Value k of the lane is number m in the order of the segments, and
+// is at position `at` of x. If `rows` is true, the value belongs to segment `row`. A lane has groups of `quad`
+// neighbouring values; the lanes of a warp have neighbouring groups.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;

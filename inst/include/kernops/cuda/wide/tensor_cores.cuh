@@ -75,9 +75,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
 
-  // Multiplies the rows by some columns: by `some` groups of 8 columns, from group n on. The sum is over `count` chunks
-  // of a stage, from chunk `first` on. The sums of different groups are independent, so that their products overlap in
-  // time.
+  // Multiplies the rows by `some` groups of 8 columns, from group n on. The sum is over `count` chunks of a stage, from
+  // chunk `first` on. The sums of different groups are independent, so that their products overlap in time.
   template <int count, int some>
   __device__ __forceinline__ void multiply(const T* columns, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {

@@ -92,8 +92,8 @@ template <class Numbers> struct InTwoParts {
   }
 };
 
-// Floats, each as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float
-// cannot be split, so sums that are not finite are computed again term by term.
+// The format for floats that are split into sums of two numbers of 11 bits. The relative error of a product x y is
+// 2^-22. An infinite float cannot be split, so sums that are not finite are computed again term by term.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -124,9 +124,10 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// Floats, each as the sum of two 16-bit numbers. Products take half the time of products of the format Floats. 16-bit
-// numbers have a small range of exponents, so put_scaled() scales the vectors. Each unit of a column holds 8 numbers,
-// which are one row of a matrix for ldmatrix. Units 0 and 1 hold large parts, and units 2 and 3 hold small parts.
+// The format for floats that are split into sums of two 16-bit numbers. Products take half the time of products of the
+// format Floats. 16-bit numbers have a small range of exponents, so put_scaled() scales the vectors. Each unit of a
+// column holds 8 numbers, which are one row of a matrix for ldmatrix. Units 0 and 1 hold large parts, and units 2 and 3
+// hold small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
