@@ -13,9 +13,9 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# Draws one term. Amplitudes are independent between draws, so that the sum has normal margins and, on average over the
-# random frequencies, the exact covariance. If a term has no stationary factors, its covariance is exact, and the term
-# has one feature for each combination of coordinates of the linear factors.
+# Draws one term. The amplitudes are independent normal variables for each draw, so that the sum is normal at each point
+# and has, on average over the random frequencies, the exact covariance. If a term has no stationary factors, its
+# covariance is exact, and the term has one feature for each combination of coordinates of the linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {

@@ -31,8 +31,9 @@ sparse_adjoint_of_products <- function(gram, factor, coefficients, by_known) {
   gram$with(value)
 }
 
-# The result of joint(), computed from the factor of S. The coefficients of the trend have the precision R' left R, and
-# the mean of the other coefficients changes by -`along` times the coefficients of the trend.
+# The result of joint(), computed from the factor of S. The coefficients of the trend X R have the precision R' left R.
+# Given these coefficients, the mean of the other coefficients changes by -`coefficients` R times the coefficients of X
+# R.
 joint_by_parts <- function(factor, coefficients, left, r) {
   p <- ncol(coefficients)
   root <- if (p) chol(left) %*% regular_root(r) else left

@@ -43,11 +43,11 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
 
 # The process h of highest density given the data, computed by Newton's method with halved steps. Returns a list of h, k
 # = K^-1 h, the `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is
-# singular. The last call of newton() is at the mode. The slope of a step is the derivative of the log density along the
-# step. Near the mode, the slope of each step must be at most `decrease` times the slope of the previous step, until the
-# slope is about as small as rounding errors. Rounding errors are large if observations are large counts. Therefore the
-# search stops when the slope is within the rounding error of its terms, and a step is not halved if its gain is within
-# the rounding error of the density.
+# singular. The last call of newton() is at the mode. The slope of a step is the derivative, along the step, of the
+# joint log density of the data and the process. Near the mode, the slope of each step must be at most `decrease` times
+# the slope of the previous step, until the slope is about as small as rounding errors. Rounding errors are large if
+# observations are large counts. Therefore the search stops when the slope is within the rounding error of its terms,
+# and a step is not halved if its gain is within the rounding error of the density.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
