@@ -153,8 +153,8 @@ class Tiler : Tiling {
     if (!contains(slots, slot)) slots.push_back(slot);
   }
 
-  // Collects the steps that compute entry k of a vector from entries k of vectors of rows or columns, and from at most
-  // `numbers` numbers of the pair. Returns false if the vector depends on anything else.
+  // Collects the steps that compute entry k of a vector from the entries k of row vectors or column vectors, and from
+  // at most `numbers` numbers of the pair. Returns false if the vector depends on anything else.
   bool collect(int slot, Entries& made, int numbers = 0, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;

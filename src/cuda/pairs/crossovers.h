@@ -33,7 +33,7 @@ constexpr int contracted = 16, contracted_by_sums = 11;
 constexpr int product_beside_states = 24;
 // a, c  entries of a reduced vector; the first limit is for sums, and the second limit for other reductions
 constexpr int summed = 8, reduced_by_entries = 48;
-// m  maximum number of contractions of a plan, and of vectors of a level from which an entry is computed
+// m  maximum number of contractions of a plan; maximum number of vectors of one level from which an entry is computed
 constexpr int most_contractions = 4, most_leaves = 2;
 constexpr int most_numbers = 4;  // d  how many numbers of a pair the entries of a sum may read
 // c  searches for nearest columns: minimum entries for distances and for inner products, and maximum k

@@ -18,7 +18,7 @@ SmallNumbers from(const Digits& digits, int place, Count count) {
 
 Count panels_of(Count columns) { return ceil_div(columns, PanelDigits::most_columns); }
 
-// Returns the number of 32-bit integers that the products of digits of one row need, for panels of `length` columns.
+// Returns how many 32-bit integers store the products of digits for one row, for panels of `length` columns.
 Count places_of_results(const PanelPlan& panels, Count length) {
   return std::max(Count(panels.products.size()) * contraction_places * length, sum_places * whole(panels.width));
 }

@@ -1,9 +1,9 @@
-// Computes sums over pairs of long vectors. The matrix of all pairs is divided into panels of some thousand rows and
-// columns. cuBLAS computes the contractions of a panel as a product of matrices. A kernel replaces the contractions by
-// the numbers of the pairs (cuda/wide/panels.cuh). Then cuBLAS multiplies these numbers by the vectors of the columns,
-// and adds the product to the sums of the rows. All numbers are doubles; if the user requests floats, products are
-// computed from digits (cuda/pairs/panel_digits.h). If numbers are not finite, or if points are too far apart for the
-// norm expansion, tiles reduce the pairs instead.
+// Sums long vectors over pairs. The matrix of all pairs is divided into panels of some thousand rows and columns.
+// cuBLAS computes the contractions of a panel as a product of matrices. A kernel replaces the contractions by the
+// numbers of the pairs (cuda/wide/panels.cuh). Then cuBLAS multiplies these numbers by the vectors of the columns, and
+// adds the product to the sums of the rows. All numbers are doubles; if the user requests floats, products are computed
+// from digits (cuda/pairs/panel_digits.h). If numbers are not finite, or if points are too far apart for the norm
+// expansion, tiles reduce the pairs instead.
 #include <algorithm>
 
 #include "cuda/pairs/device_worker.h"

@@ -140,7 +140,7 @@ template <class F, class T, bool skip> __device__ void fold_slices(const SliceJo
     static_cast<FoldState*>(job.partials)[post.result * job.chunks() + blockIdx.y] = s;
 }
 
-// Block n joins the states of all chunks of the slice of result n.
+// Block n joins the states of all chunks of the slice that gives result n.
 template <class F> __device__ void merge_folds(const SliceJob& job) {
   __shared__ FoldState shared[slice_threads];
   const long long chunks = job.chunks(), share = (chunks + slice_threads - 1) / slice_threads;

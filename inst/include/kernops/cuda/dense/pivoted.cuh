@@ -10,7 +10,7 @@ __device__ inline bool is_ahead(const Pivot& a, const Pivot& b) {
   return a.value > b.value || (a.value == b.value && a.row < b.row);
 }
 
-// Finds the best of the pivots of the threads of a block. Thread 0 receives the result.
+// Finds the best pivot among the pivots that the threads of a block hold. Thread 0 receives the result.
 template <int threads> __device__ Pivot join_pivots(Pivot mine) {
   __shared__ Pivot all[threads];
   mine.total = sum_of_block<threads>(mine.total);

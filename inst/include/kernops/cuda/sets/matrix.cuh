@@ -57,8 +57,8 @@ template <class T> struct SetCorner {
   }
 };
 
-// The layout of the lower triangle of a matrix, and of the rows of right-hand sides below the triangle. The number of
-// columns, `size`, is a multiple of 4. Panel j contains columns 4j .. 4j + 3 from row 4j on, column by column. All
+// The layout of the lower triangle of a matrix, and of right-hand sides, which are rows below the triangle. The number
+// of columns, `size`, is a multiple of 4. Panel j contains columns 4j .. 4j + 3 from row 4j on, column by column. All
 // columns begin at multiples of 16 bytes, so that a thread reads 16 bytes at once. For doubles, half the number of rows
 // is odd: threads that read the same row of different columns then have no bank conflicts.
 template <class T, bool split> struct SetPanels {

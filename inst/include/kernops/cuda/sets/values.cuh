@@ -19,8 +19,8 @@ template <int offset, int size, class T, int N> KERNOPS_FN void load(const T* fr
   KERNOPS_EACH_FEW(k, size) place.v[offset + k] = from[k * step];
 }
 
-// The points of a set in the order of the rows of its matrix: first the neighbours, from the farthest to the nearest,
-// and then the point itself.
+// The points of a set, in the order of the rows of the set's matrix: first the neighbours, from the farthest to the
+// nearest, and then the point itself.
 struct SetMembers {
   const int* neighbours;  // counted from 0
   int known;              // number of neighbours

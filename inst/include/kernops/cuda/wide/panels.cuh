@@ -1,4 +1,4 @@
-// Sums over pairs of long vectors by panels (parts of the matrix of pairs) of some thousand rows and columns
+// Sums long vectors over pairs, by panels: parts of the matrix of pairs with some thousand rows and columns
 // (cuda/pairs/panels.cpp). cuBLAS computes the contractions of a panel. The kernel of this file replaces the
 // contractions of each pair by the scalars of the pair (`numbers` in the code). Then cuBLAS multiplies these scalars by
 // the vectors of the columns. All scalars are doubles, but products may be computed from digits (panel_digits.cuh).

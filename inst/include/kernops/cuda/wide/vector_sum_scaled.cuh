@@ -1,9 +1,9 @@
-// Weighted sums of differences x - y of the vectors of an expanded exponent, as in the gradient of a Gaussian (Whole in
-// cuda/wide/vector_sum.cuh). With the scalar w of the pair, the sum is x sum w - sum w y. For the inner products of the
-// exponent, shared memory already contains y, centred and scaled, as 16-bit numbers. Tensor cores multiply these
-// numbers by w, which is also scaled to 16 bits. The gradient of a function of inner products (x | y) contains sums of
-// w y, which are computed in the same way. For these sums, the vector of each column is divided by a power of two
-// (`power`) that depends on the column, and the scalars are multiplied by this power.
+// Weighted sums of differences x - y, where x and y are the vectors of an expanded exponent, as in the gradient of a
+// Gaussian (Whole in cuda/wide/vector_sum.cuh). With the scalar w of the pair, the sum is x sum w - sum w y. For the
+// inner products of the exponent, shared memory already contains y, centred and scaled, as 16-bit numbers. Tensor cores
+// multiply these numbers by w, which is also scaled to 16 bits. The gradient of a function of inner products (x | y)
+// contains sums of w y, which are computed in the same way. For these sums, the vector of each column is divided by a
+// power of two (`power`) that depends on the column, and the scalars are multiplied by this power.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
