@@ -141,6 +141,9 @@ check_setting <- function(value, name, choices, call, default = choices) {
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
 
+# TRUE if computations with a checked backend may run on a GPU.
+may_use_gpu <- function(backend) backend == "cuda" || backend == "auto" && !nzchar(cuda_problem(integer()))
+
 # The backend of a fit, or "cpu" if the fit was made on a GPU and this machine has no usable GPU.
 usable_backend <- function(backend) {
   if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)

@@ -68,6 +68,7 @@
 #   check_memory             an error if a number of bytes cannot be allocated
 #   check_backend            a backend that can be used here
 #   check_precision          "float64" or "float32"
+#   may_use_gpu              TRUE if a backend may be a GPU
 #   usable_backend           the backend of a fit, or the CPU if the GPU of the fit is missing
 #   threads                  the number of threads
 #   available_cores          the number of cores that this process may use

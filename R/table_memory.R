@@ -47,8 +47,6 @@ limits_of_fit <- function(memory, n, pilot, m, backend) {
 # The number of workers that run tasks if at most `limit` workers may run.
 running_workers <- function(limit) if (limit > 1) min(limit, worker_count()) else 1
 
-may_use_gpu <- function(backend) backend == "cuda" || backend == "auto" && !nzchar(cuda_problem(integer()))
-
 # The largest number of workers that can each have the field of one of the `cells` in memory, see predictor_of_cell().
 # Raises an error if the memory is too small for a single field.
 workers_for_fields <- function(object, cells, call = caller_env()) {

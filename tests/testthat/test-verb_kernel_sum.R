@@ -133,5 +133,8 @@ test_that("grids and windows of inconsistent sizes are refused", {
     place(origin = c(0, 0))
     sums_on_grid(place(), 1:2 / 2, 1L)
     sums_at_points(place(), 1:2 / 2, 1L)
+    place(window = matrix(0, 3, 25))
+    sums_of_series(matrix(0.5, 3, 1), NULL, matrix(1, 3, 1), list(origin = 0, scale = 1, size = 64L, window = pieces),
+                   complex(5), list(backend = "cpu"))
   })
 })
