@@ -97,25 +97,14 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     mode <- system <- NULL # frees memory for the pattern of wider sets
   }
   if (is.null(mode)) return(singular_state())
-  project <- function(b, ...) system$project(mode$terms$weight, b, ...)
   # the information determines steps and standard errors, which need fewer digits than the likelihood
-  roughly <- function(b) project(b, tol = 1e-8)
+  roughly <- function(b) system$project(mode$terms$weight, b, tol = 1e-8)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + mode$posterior$logdet
   error <- mode$posterior$error$std_error
   results <- c(mode, theta, list(value = value, logdet_error = error,
                                  variances = once(function() system$variances(system$posterior))))
   results$changes <- once(function() latent_changes(sets, system, results, parts))
-  results$trend <- function() {
-    if (!ncol(data$x)) return(no_trend(data))
-    solved <- project(unname(data$x))
-    root <- chol_or_null(crossprod(unname(data$x), solved))
-    if (is.null(root)) {
-      # if the information on the trend is not positive definite, the expected weights are used
-      solved <- system$project(step_weights(mode$terms), unname(data$x))
-      root <- chol(crossprod(unname(data$x), solved))
-    }
-    list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
-  }
+  results$trend <- function() latent_trend(data, system, mode)
   warn <- function() {
     warn_of_mode(mode)
     warn_of_factor(error, sets)
@@ -126,6 +115,20 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
             information = function(profiled = FALSE) {
               laplace_information(latent_derivatives(sets, system, results, parts), roughly, results, data)
             })
+}
+
+# The trend of a state: the root of the information on its coefficients, and the design projected by the weights.
+latent_trend <- function(data, system, mode) {
+  if (!ncol(data$x)) return(no_trend(data))
+  design <- unname(data$x)
+  solved <- system$project(mode$terms$weight, design)
+  root <- chol_or_null(crossprod(design, solved))
+  if (is.null(root)) {
+    # if the information on the trend is not positive definite, the expected weights are used
+    solved <- system$project(step_weights(mode$terms), design)
+    root <- chol(crossprod(design, solved))
+  }
+  list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
 }
 
 # The mode, as a result of weighted_mode(). The search for the mode starts from a field that is zero everywhere or from
