@@ -21,7 +21,7 @@
 # Functions of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
 #   use(count)             uses only the `count` nearest neighbours in later evaluations
-#   few()                  the number of neighbours of the first search; 0 for no search with fewer than count() neighbours
+#   few()                  the number of neighbours of the first search; 0 if no search has fewer than count()
 #   outdated(theta)        whether the nearest points at theta differ from the current neighbours
 #   regroup(theta)         makes the nearest points at theta the neighbours
 #   double()               doubles the number of neighbours

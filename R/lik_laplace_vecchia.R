@@ -58,8 +58,8 @@ vecchia_laplace <- function(data, model, how) {
                              subset_sizes = function() tenth(data, 2e4))
 }
 
-# Returns a function evaluate(theta), whose result is compute(theta, sets_at(theta)). The latest result is kept, because a
-# fit evaluates the likelihood again at the end of a search.
+# Returns a function evaluate(theta), whose result is compute(theta, sets_at(theta)). The latest result is kept, because
+# a fit evaluates the likelihood again at the end of a search.
 remembering <- function(sets_at, compute) {
   known <- NULL
   function(theta, profile = FALSE, search = FALSE) {

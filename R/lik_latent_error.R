@@ -53,9 +53,9 @@ widen <- function(sets, std_error = NULL) {
 }
 most_wide <- 4e7
 
-# TRUE if a model has levels and so many places that the sets are as wide as possible from the start. For 1e6 places, the
-# maximum of 40 neighbours gives a larger standard error than desired (bench/HISTORY.md), so that narrower sets would be
-# computed in vain.
+# TRUE if a model has levels and so many places that the sets are as wide as possible from the start. For 1e6 places,
+# the maximum of 40 neighbours gives a larger standard error than desired (bench/HISTORY.md), so that narrower sets
+# would be computed in vain.
 starts_wide <- function(parts, places) {
   any(lengths(lapply(parts$effects, `[[`, "levels")) > 1) && !isTRUE(parts$without_field) && places > most_wide / 45
 }

@@ -10,7 +10,8 @@ sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
   rows <- spaced_rows(nrow(x), 1000)
   exact <- NULL
   space <- difference_space(x, y)
-  kernel$seconds <- as.list(seconds_of_sums[[backend_for_sums(as.numeric(nrow(x)) * nrow(y), settings_of_sums(kernel))]])
+  backend <- backend_for_sums(as.numeric(nrow(x)) * nrow(y), settings_of_sums(kernel))
+  kernel$seconds <- as.list(seconds_of_sums[[backend]])
   error <- Inf
   for (precision in tol / c(3, 30, 1000, 1e5)) {
     way <- if (precision < 1e-13 || !any(space$wide)) NULL else fastest_series(kernel, space, x, y, precision)
@@ -78,8 +79,8 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
 most_exact_seconds <- 200
 # The maximum number of cells of the grid, which is an array of complex numbers that R's fft() copies.
 most_grid_cells <- 2^25
-# The approximate time in seconds for a pair of points in a sum over all pairs, for a pair of near points, and for a cell
-# of the grid, on one core or on a GPU. The choice of the method depends on these times.
+# The approximate time in seconds for a pair of points in a sum over all pairs, for a pair of near points, and for a
+# cell of the grid, on one core or on a GPU. The choice of the method depends on these times.
 seconds_of_sums <- list(cpu = c(pairs = 2e-9, near = 3e-8, cells = 6e-7),
                         cuda = c(pairs = 2e-12, near = 1e-11, cells = 1e-7))
 
