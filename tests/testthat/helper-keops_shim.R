@@ -1,7 +1,8 @@
 # Functions of kernops under the names that scripts for rkeops and PyKeOps use. Most lines only rename a function; the
 # other lines also convert arguments or results. Positions count from 0 in rkeops and PyKeOps, and from 1 in kernops. In
 # rkeops, the argument `is_complex` marks real data that are to be read as complex numbers. An index, an axis or a
-# weight may have another position among the arguments. In PyKeOps, the axis of the entries of a vector is -1 or 2.
+# weight may have a different position among the arguments than in kernops. In PyKeOps, the axis of the entries of a
+# vector is -1 or 2.
 
 from_0 <- \(f) \(x, m, ...) f(x, m + 1, ...)
 to_0 <- function(f) function(...) {

@@ -36,7 +36,7 @@ vecchia_loglik <- function(y, X, K, graph, beta) {
   total
 }
 
-# The fit of gp() to a single response. `row` has the parameters: it is the row of this response in as.data.frame() of a
+# The fit of gp() to a single response. `row` contains the parameters: the row of this response in as.data.frame() of a
 # fit of many responses.
 single_fit <- function(y, row, formula, sites, kernel, ..., neighbours = 10) {
   covariance <- kernel(row[[3]], row[[4]]) + nugget(row$nugget.variance)

@@ -147,7 +147,8 @@ test_that("several dimensions of batches are recycled separately", {
 test_that("a gradient is the sum over all batches that used the variable", {
   withr::local_seed(11)
   input <- c(several, list(eta = array(between(-1, 1)(7 * 6), c(7, 1, 2, 3))))
-  over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2) # the dimensions that the gradient keeps
+  # for each variable, the dimensions that its gradient keeps; the gradient is summed over the other dimensions
+  over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2)
   for (var in names(over)) {
     gradient <- keops_grad(keops_kernel(gaussian(), args), var)
     value <- gradient(input)

@@ -122,7 +122,7 @@ test_that("draws of an intrinsic field have the variogram of the field", {
   draws <- simulate(fit, 4000, seed = 1, newdata = new, conditional = FALSE)
   gamma <- outer(1:5, 1:5, Vectorize(\(i, j) mean((draws[i, ] - draws[j, ])^2) / 2))
   expect_equal(gamma, 2 * as.matrix(dist(new[c("a", "b")]))^1.2, tolerance = 0.1, ignore_attr = TRUE)
-  # given the data, the mean and the variance of the draws exist
+  # an intrinsic field has no mean and no variance, but its distribution given the data has both
   given <- simulate(fit, 4000, seed = 2, newdata = new)
   ours <- predict(fit, new, se.fit = TRUE, interval = "confidence")
   expect_lt(max(abs(rowMeans(given) - ours$fit) / ours$se.fit), 0.08)

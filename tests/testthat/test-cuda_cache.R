@@ -46,7 +46,7 @@ test_that("files and folders that other users could have written are not used", 
   file <- kernel_file(cache)
   Sys.chmod(file, "0666", use_umask = FALSE)
   expect_identical(small_binary(), code)
-  expect_false(mode(file) == "666") # the file was written again
+  expect_false(mode(file) == "666") # a new file replaced the file that others could write
   unlink(file)
   Sys.chmod(cache, "0777", use_umask = FALSE)
   expect_identical(small_binary(), code)
@@ -78,7 +78,7 @@ test_that("a change of any header that device code includes makes the stored ker
   include <- withr::local_tempdir()
   file.copy(system.file("include", "kernops", package = "kernops"), include, recursive = TRUE)
   of_headers <- function() {
-    # the headers are read once for each path: a copy in a new folder is read again
+    # the headers of a folder are read only once, so that changed headers must be copied to a new folder
     moved <- withr::local_tempdir()
     file.copy(include, moved, recursive = TRUE)
     kernops:::cuda_set_paths(file.path(moved, basename(include)), "", cache, "test")

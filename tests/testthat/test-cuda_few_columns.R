@@ -1,5 +1,5 @@
 # Reductions of many rows over few columns. On a GPU, the thread that reduces a row also computes the values of this row
-# from the data, and no other kernel writes rows to memory. The oracle is plain R with the matrix of all pairs.
+# from the data, and no other kernel writes these values to memory. The oracle is plain R with the matrix of all pairs.
 
 rows <- 70000
 few_data <- function(columns, D) withr::with_seed(columns, {

@@ -105,7 +105,7 @@ test_that("an interrupted fit resumes from its work directory", {
     expect_error(interrupted_at(stage), "interrupted")
   }
   expect_true(all(c("scan", "sorted", "ordered") %in% basename(list.files(workdir, recursive = TRUE))))
-  # gp_table() reads the first chunk, and the first of these fits reads all chunks
+  # each of the three interrupted fits reads the first chunk, and the first of these fits also reads all chunks
   expect_identical(state$reads, 5 + 3)
   first <- fit(workdir = workdir)
   expect_equal(first$loglik, fit_of_table(d)$loglik, tolerance = 1e-12)

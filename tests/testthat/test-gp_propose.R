@@ -99,7 +99,7 @@ test_that("within a batch, predictions at earlier proposals are treated as obser
   se <- predict(believed, batch[3, ], se.fit = TRUE, interval = "confidence")$se.fit
   expect_equal(se, batch$se[[3]], tolerance = 1e-3)
   expect_gt(min(dist(batch[c("a", "b")])), 0.05)
-  # an improvement is an improvement of the predicted values of earlier proposals, too
+  # the second proposal treats the predicted mean at the first proposal as an observation
   x <- c(0, 0.1, 0.2, 0.8, 0.9, 1)
   for (sign in c(1, -1)) {
     valley <- data.frame(x, y = sign * (x - 0.45)^2)

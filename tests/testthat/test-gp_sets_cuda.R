@@ -247,7 +247,7 @@ test_that("weights at other points agree with weights of points that follow the 
   for (backend in backends()) for (precision in names(tolerances)) {
     values <- kernops:::covariance_matrix(model, precision, backend)
     held <- kernops:::hold_sets(points$u[1:60, ], points$noise[1:60])
-    for (some in list(61:75, 61:n, 99)) { # the second call needs more memory
+    for (some in list(61:75, 61:n, 99)) { # the second call has more sets than the first, and hence needs more memory
       near <- kernops:::nearest_points(points$u[some, , drop = FALSE], points$u[1:60, ], 9L)
       all <- kernops:::set_weights(values, theta, points$u[c(1:60, some), ],
                                    c(points$noise[1:60], numeric(length(some))), near)

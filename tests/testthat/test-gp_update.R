@@ -19,7 +19,7 @@ test_that("a search from the estimates finds the optimum of all observations wit
   expect_lt(longer$search$evaluations, 15)
   expect_identical(nobs(longer), 56L)
   expect_identical(longer$how$control$starts, fit$how$control$starts)
-  # the updated call is that of a fit to all observations with all starting values
+  # update() without new data repeats the call, which is that of a fit to all observations from all starting values
   expect_equal(update(longer)$loglik, cold$loglik)
 })
 

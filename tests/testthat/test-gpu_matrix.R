@@ -90,7 +90,7 @@ test_that("operators read and write data on the GPU, with points in rows and in 
     }
   })
   nearest <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 3, 1)", args[c(1, 3)], backend = "cuda")
-  expect_same(nearest, list(x = x, y = y[1:2, ])) # the third neighbour is missing
+  expect_same(nearest, list(x = x, y = y[1:2, ])) # y has two rows, so that the third neighbour is missing
   gradient <- keops_grad(keops_kernel(formulas[[4]], args, backend = "cuda"), "s") # a sum over both axes
   expect_same(gradient, c(input, list(eta = uniform(200))))
 })

@@ -109,7 +109,7 @@ test_that("functions of base work if kernops is not attached", {
     expect_equal(base::crossprod(K, X), crossprod(G, X))
     expect_equal(base::tcrossprod(K, t(B)), tcrossprod(G, t(B)))
   } else {
-    # R stops before it searches for a method (ARCHITECTURE.md)
+    # this version of R raises an error before it searches for an S4 method (ARCHITECTURE.md)
     expect_error(base::crossprod(K, X), "numeric/complex matrix")
     expect_error(base::tcrossprod(K, t(B)), "numeric/complex matrix")
   }

@@ -44,7 +44,7 @@ test_that("a single complex entry is recycled to several real or complex entries
 test_that("inverse trigonometric functions and their gradients agree with R, also near 0 and branch cuts", {
   withr::local_seed(2)
   near_0 <- 10^runif(300, -12, 2) * exp(1i * runif(300, -pi, pi))
-  on_axes <- c(0, 0.3, -0.3, 1, -1, 2, -2, 0.5i, -0.5i, 2i, -2i) # on the real and on the imaginary axis
+  on_axes <- c(0, 0.3, -0.3, 1, -1, 2, -2, 0.5i, -0.5i, 2i, -2i) # numbers on the real axis and on the imaginary axis
   relative <- \(a, b) max(Mod(a - b) / Mod(b))
   z <- c(near_0, near_0 + 1, near_0 - 1, near_0 + 1i, near_0 - 1i)
   Z <- Vi(z)

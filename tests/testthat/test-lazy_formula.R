@@ -5,7 +5,7 @@ list2env(lazy_points(), environment()) # X, Y, B, and the squared distances D2 o
 test_that("a tensor that was read from a file is not confused with new data at the same address", {
   new <- Vi(X, "x")
   old <- new
-  old@variables[[1]]$data <- 10 * X # other data had this address in the session that wrote `old`
+  old@variables[[1]]$data <- 10 * X # as if other data had the address of X when `old` was written to a file
   expect_equal(sum(new + old, "j"), 11 * X)
   expect_equal(sum(old + new * old, "j"), 10 * X + 10 * X^2)
   expect_equal(sum((new + old) + old, "j"), 21 * X)

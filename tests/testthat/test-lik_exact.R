@@ -22,7 +22,7 @@ test_that("the gradient agrees with finite differences, for every covariance", {
                  "powered_exponential", "pentaspherical", "wave")
   cases <- c(oracle_objects()[own_names],
              list(ard = matern(3/2, 1, c(0.3, 0.7)), turned = exponential(1, 0.4, angle = 20, ratio = 0.5),
-                  circular = circular(1, 2), # differences fail if the distance of a pair equals the range
+                  circular = circular(1, 2), # finite differences fail if the distance of a pair equals the range
                   power = power_law(1, 1.3, angle = 20, ratio = 0.5), logarithmic = logarithmic(1, c(0.3, 0.7)),
                   own = covariance("s * Exp(-l * SqDist(x, y))", list(s = 1, l = 3)),
                   joined = matern(1/2, 1, 0.3) * periodic(1, 1, 2) + constant(0.5)))
@@ -139,7 +139,7 @@ test_that("fit, prediction and leave-one-out need little more memory than one n 
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
   skip_if_not_in_library()
-  n <- 4700 # two n x n matrices exceed the memory of the process
+  n <- 4700 # two n x n matrices exceed the memory that the process may use
   script <- bquote({
     .libPaths(.(.libPaths()))
     options(kernops.threads = 2) # each thread allocates tiles

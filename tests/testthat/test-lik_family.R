@@ -92,8 +92,8 @@ test_that("log densities of counts of 1e9 lose no digits", {
     expect_equal(log_density(gp_family("negative_binomial_1"), y, 1, log(size * alpha), c(alpha = alpha)),
                  dnbinom(y, size, 1 / (1 + alpha), log = TRUE), tolerance = 1e-10)
   }
-  # the conditional distribution of a negative binomial count given the sum of two counts, whatever their common success
-  # probability
+  # the conditional distribution of a negative binomial count given the sum of two such counts; the distribution does
+  # not depend on the success probability that the counts share
   for (precision in c(10, 300, 1e6)) {
     k <- c(3, 4e5, 4e8)
     n <- c(10, 1e6, 1e9)

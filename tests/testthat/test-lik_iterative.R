@@ -130,7 +130,7 @@ test_that("a search uses float64 if rounding in float32 would affect its end", {
   d <- data.frame(x = seq(0, 1, length.out = 400))
   d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
   fit_in <- function(precision, y = d$y) {
-    # the noise is far below the field
+    # the standard deviation of the noise is far below that of the field
     suppressWarnings(gp(y ~ 1, data.frame(d["x"], y), ~x, matern(3/2) + nugget(), method = "iterative",
                         precision = precision), "kernops_degenerate")
   }

@@ -82,7 +82,8 @@ test_that("the gradient agrees with differences of the likelihood, with few neig
     likelihood$evaluate(theta)
     slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
     state <- likelihood$evaluate(theta, search = TRUE)
-    likelihood$evaluate(1.1 * theta)$gradient() # uses the memory of the first state again
+    # reuses the memory of an earlier state; the gradient of `state` must not change
+    likelihood$evaluate(1.1 * theta)$gradient()
     expect_close(matrix(state$gradient(), 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
   }
 })

@@ -94,7 +94,8 @@ test_that("for very many places, sets are as wide as possible from the start, an
   expect_identical(likelihood$few(), 0L)
   state <- likelihood$evaluate(fit$outer_theta)
   expect_equal(likelihood$kept_neighbours(fit$outer_theta)$wide, 30)
-  expect_identical(likelihood$evaluate(fit$outer_theta), state) # the latest state is kept
+  # a second call with the same parameters returns the stored state
+  expect_identical(likelihood$evaluate(fit$outer_theta), state)
   expect_false(identical(likelihood$evaluate(1.01 * fit$outer_theta)$value, state$value))
   at_once <- estimated()
   expect_equal(as.numeric(logLik(at_once)), as.numeric(logLik(usual)), tolerance = 0.05 / abs(as.numeric(logLik(usual))))

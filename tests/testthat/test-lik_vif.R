@@ -85,7 +85,7 @@ test_that("the information is the average information of the dense matrix", {
   theta <- unname(fit$theta)
   p <- points_of_fit(fit)
   X <- model.matrix(~ w, case)
-  sets <- earlier_neighbours(scaled(p$u, theta), 9) # sets that do not change with theta
+  sets <- earlier_neighbours(scaled(p$u, theta), 9) # the sets are the same for all theta
   of <- \(theta) oracle_vif(p$u, p$z, theta, rep(theta[[4]], 70), sets)
   V <- of(theta)
   P <- solve(V) - solve(V, X) %*% solve(t(X) %*% solve(V, X), t(solve(V, X)))

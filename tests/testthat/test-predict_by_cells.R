@@ -37,7 +37,7 @@ test_that("standard errors of dense new points from noisy observations agree wit
   se <- sqrt(diag(case$cov))
   fit <- fit_of_case(case)
   expect_null(fit$vecchia$field)
-  # with the default, errors are 2.5 % too small
+  # with the default number of neighbours, standard errors are 2.5 % too small
   joint <- errors_of(fit, case$new, control = gp_control(neighbours = 120))
   expect_equal(mean(joint$se.fit / se), 1, tolerance = 0.01)
   expect_lt(sd(joint$se.fit / se), 0.02)

@@ -144,7 +144,7 @@ test_that("means over blocks agree with the joint distribution of points in the 
       expect_equal(field$fit$fit[k], sum(nodes$weight * inside$mean), tolerance = 1e-5)
       expect_equal(field$fit$se.fit[k]^2, sum(nodes$weight * (inside$cov %*% nodes$weight)), tolerance = 1e-5)
       if (name != "poisson") next
-      # the nugget is integrated over
+      # the mean of the response is an average over the nugget, whose variance is 0.2
       both <- 0.2 + outer(inside$mean, inside$mean, "+") + outer(diag(inside$cov), diag(inside$cov), "+") / 2
       expect_equal(response$fit$fit[k], sum(nodes$weight * exp(inside$mean + diag(inside$cov) / 2 + 0.1)),
                    tolerance = 1e-5)
@@ -163,7 +163,7 @@ test_that("limits and probabilities of means over blocks agree with draws of the
   expect_identical(predict(fit, targets[2, ], block = c(0.3, 0.2), interval = "confidence")[["upr"]], ours$upr[2])
   for (k in 1:2) {
     nodes <- block_nodes(targets[k, ], c(0.3, 0.2))
-    # the nugget is integrated over
+    # the mean of the response is an average over the nugget, whose variance is 0.2
     draws <- rowMeans(vapply(qnorm((1:20 - 0.5) / 20, sd = sqrt(0.2)), \(e) {
       colSums(nodes$weight * plogis(simulate(fit, 4000, 1, nodes$at) + e))
     }, numeric(4000)))

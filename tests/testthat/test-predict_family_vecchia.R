@@ -91,7 +91,7 @@ test_that("the factor and the inverse of a sparse posterior precision are exact 
     vapply(seq_len(ncol(w)), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0)
   }
   expect_equal(sums(wanted, w), theirs(wanted, w), tolerance = 1e-12)
-  # sums over points that are not neighbours
+  # variances of weighted sums over points that are not neighbours
   far <- replicate(100, sample(n, 4))
   w <- matrix(rnorm(400), 4)
   expect_equal(sums(far, w), theirs(far, w), tolerance = 1e-8)
@@ -103,7 +103,7 @@ test_that("the factor and the inverse of a sparse posterior precision are exact 
   solution <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
   expect_equal(solution, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
   expect_true(all(attr(solution, "steps") <= 2))
-  # for another diagonal, conjugate gradients use the factor of the precision with D as the preconditioner
+  # if the diagonal is not D, the factor of the precision with D is the preconditioner of conjugate gradients
   expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
                tolerance = 1e-10, ignore_attr = TRUE)
   f <- rnorm(n)

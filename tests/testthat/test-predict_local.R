@@ -29,7 +29,7 @@ test_that("local kriging agrees with gstat", {
   }
   known <- fits(z ~ 0, known = list(beta = 0.5))
   expect_kriged(observed(known, nmax = 12), by_gstat(z ~ 1, nmax = 12, beta = 0.5))
-  # without neighbours, the prediction is the known mean
+  # the prediction at a point without neighbours is the known mean
   expect_kriged(observed(known, maxdist = 0.02), by_gstat(z ~ 1, maxdist = 0.02, beta = 0.5))
 })
 

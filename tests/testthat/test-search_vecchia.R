@@ -102,7 +102,8 @@ test_that("with more neighbours, fits are closer to the exact process; \"auto\" 
   diag(expected) <- diag(expected) + 0.05
   divergence <- vapply(c(2, 5, 10, 20, 40, 80), \(m) {
     sets <- kernops:::observation_sets(by(m), m)
-    2 * sum(log(sets$sd)) - as.numeric(determinant(expected)$modulus) # the trace term of the divergence is n
+    # the trace term of the Kullback-Leibler divergence is n, and cancels with -n
+    2 * sum(log(sets$sd)) - as.numeric(determinant(expected)$modulus)
   }, 0)
   expect_true(all(diff(divergence) < 0))
   expect_gt(min(divergence), 0)

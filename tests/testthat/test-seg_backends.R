@@ -56,7 +56,7 @@ test_that("softmax, range, weights, formulas and integers agree on every backend
     for (end in c("min", "max")) expect_identical(range[, end], oracle_reduce_segments(x, end, positions))
     near(reduce(x, lengths = lengths, w = w), oracle_reduce_segments(x * w, "sum", positions))
 
-    first <- seg_op("a + 0 * b", identity = -1) # the order of values matters
+    first <- seg_op("a + 0 * b", identity = -1) # the result is the first value, so that the order of values matters
     expect_identical(reduce(x, lengths = lengths, op = first),
                      vapply(positions, \(at) if (length(at)) x[[at[[1]]]] else -1, 0))
     product <- seg_op("a * b - 3 * (a - b)^2 * 0", identity = 1)

@@ -6,7 +6,7 @@ test_that("covariances, correlations and slopes of segments agree with R, with a
   x <- 1e6 + rnorm(n)
   y <- x / 2 + rnorm(n)
   part <- sample(c("a", "b", "c", "d"), n, TRUE, c(10, 10, 10, 0.1))
-  part[1] <- "e" # a single value in its segment
+  part[1] <- "e" # segment "e" has a single value
   w <- sample(0:3, n, TRUE)
   rows <- split(seq_len(n), part)
   by <- \(f) vapply(rows, f, 0)

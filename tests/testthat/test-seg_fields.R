@@ -1,4 +1,4 @@
-# Operations on several fields, against loops; complex numbers.
+# Operations on values with several fields and on complex numbers, against loops.
 
 pool <- seg_op(c(n = "a_n + b_n", mean = "(a_n * a_mean + b_n * b_mean) / (a_n + b_n)"), c(n = 0, mean = -1))
 latest <- seg_op(c(t = "Max2(a_t, b_t)", v = "IfElse(b_t - a_t, b_v, a_v)"))

@@ -1,4 +1,4 @@
-# Gradients, against finite differences of the segments, one segment at a time.
+# Gradients of operations on segments, against finite differences, one segment at a time.
 
 oracle_segment$softmax <- \(x) exp(x) / sum(exp(x))
 whole <- \(x, op, positions) unlist(lapply(positions, \(at) oracle_segment[[op]](x[at])))

@@ -151,7 +151,7 @@ test_that("a shortage of GPU memory is an error that reports the shortage, and t
   for (call in list(\() stays(seg_sort), \() stays(seg_rank), \() stays(seg_order), \() stays(seg_top, k = 2),
                     \() stays(seg_reduce, op = "mode"), \() stays(seg_reduce, op = "median"))) {
     gc()
-    limit <- sum(cuda_describe()$used_bytes) + 1.4e6 # too little for the keys
+    limit <- sum(cuda_describe()$used_bytes) + 1.4e6 # this limit is too small for the sort keys
     expect_error(withr::with_options(list(kernops.gpu_memory = limit), call()), class = "kernops_memory_error")
     expect_no_error(call())
   }

@@ -2,7 +2,7 @@
 
 n <- 70
 points <- withr::with_seed(4, matrix(runif(3 * n), n))
-noise <- withr::with_seed(5, runif(n, 0.5, 1))  # makes sets well conditioned for float32
+noise <- withr::with_seed(5, runif(n, 0.5, 1))  # so large that the sets are well conditioned in float32
 ranges <- c(0.4, 0.3, 0.6)
 case_of <- function(m, diagonal) {
   near <- earlier_neighbours(points, m)

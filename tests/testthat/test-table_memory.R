@@ -20,7 +20,8 @@ test_that("the workers and the kept units of a fit are within the bound `memory`
     parts <- memory_of_fit(n, pilot, 30)
     limits <- limits_of_fit(memory, n, pilot, 30, "cpu")
     running <- min(limits$workers, processes)
-    if (limits$workers == 1 && limits$units == 0) next # this process alone, which check_table_memory() checks
+    # only this process computes, a case that check_table_memory() checks
+    if (limits$workers == 1 && limits$units == 0) next
     used <- bytes_of_r + parts$heads + parts$task + if (running > 1) running * bytes_of_r + (running - 1) * parts$task
                                                     else 0
     expect_lte(used + limits$units * parts$unit, memory)

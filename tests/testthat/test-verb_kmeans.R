@@ -11,7 +11,7 @@ test_that("kmeans_large() agrees with Lloyd's algorithm in stats::kmeans()", {
     expect_setequal(names(fit), names(true))
     rownames(true$centers) <- seq_len(count)
     for (field in setdiff(names(true), "ifault")) expect_equal(fit[[field]], true[[field]], info = field)
-    # the same iterations, before the end too
+    # the iterations are the same, also if the search stops before it has converged
     true <- suppressWarnings(stats::kmeans(x, start, iter.max = 2, algorithm = "Lloyd"))
     fit <- suppressWarnings(kmeans_large(x, start, iter.max = 2))
     expect_equal(fit[c("cluster", "withinss", "ifault")], true[c("cluster", "withinss", "ifault")])
