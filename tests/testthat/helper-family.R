@@ -64,8 +64,9 @@ oracle_sparse_logdet <- function(precision, neighbours) {
   total
 }
 
-# -2 log density of y by Laplace's approximation. Observation k is at location of[k], and the field at the locations has
-# Vecchia's approximation of K. terms(eta) are the log density, its first derivative, and minus its second derivative.
+# -2 log density of y by Laplace's approximation. Observation k is at location of[k], and the covariance of the field at
+# the locations is Vecchia's approximation of K. terms(eta) returns the log density, its first derivative, and minus its
+# second derivative.
 oracle_vecchia_laplace <- function(K, nugget, neighbours, of, mean, terms) {
   U <- oracle_factor(K, neighbours)
   C <- chol2inv(chol(crossprod(U)))[of, of] + diag(nugget, length(of))

@@ -28,7 +28,8 @@ test_that("kernels that are not smooth are divided on a GPU, too", {
   expect_gt(max(attr(sums, "modes")), 0)
 })
 
-# The sums by one plan on both backends. The points of a few tiles are divided among several blocks.
+# The sums of one plan, computed on both backends. Most rows of x are in a few tiles, so that several blocks share the
+# points of such a tile.
 test_that("a GPU has the sums of the CPU, with the same bits in each run", {
   skip_without_gpu()
   withr::local_seed(3)

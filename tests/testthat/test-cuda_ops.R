@@ -11,7 +11,8 @@ expect_source_compiles <- function(op, single, architecture) {
 }
 
 # Values are compiled in one precision for one architecture, gradients in the other precision for another architecture.
-# The compile time of a kernel hardly depends on its formula, so that each kernel combines several operations.
+# The compile time of a kernel hardly depends on its formula. Each kernel therefore combines several operations, to save
+# compilations.
 for (names in split(names(oracle_ops), ceiling(seq_along(oracle_ops) / 8))) {
   test_that(paste(toString(names), "compile for GPUs, and so do their gradients"), {
     skip_unless_only_compiler()

@@ -44,7 +44,7 @@ test_that("derivatives of each covariance agree with finite differences", {
     ours <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(v))), 6)
     expected <- between(\(a, b) covariance_values(object, a, b), u, of, v)
     expect_equal(ours, expected, tolerance = 1e-7, info = format(object))
-    # where two points coincide, the derivatives are the limit for a nearby point
+    # covariances of functionals at coincident points are near those at points 1e-7 apart
     same <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u))), 6)
     near <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u + 1e-7))), 6)
     expect_equal(same, near, tolerance = 1e-5, info = format(object))

@@ -140,7 +140,7 @@ test_that("draws for a transformed response work with means over blocks, and wit
   expect_equal(ours$fit, rowMeans(means), tolerance = 1e-9)
   expect_equal(ours$se.fit, sqrt(rowMeans(column("se.fit")^2) + rowMeans((means - ours$fit)^2)), tolerance = 1e-9)
   expect_true(all(ours$lwr < ours$fit & ours$fit < ours$upr & ours$above2 >= 0 & ours$above2 <= 1))
-  # conditional means given the data are not corrected for the estimated trend
+  # the covariance uses conditional means given the data, which are not corrected for the estimated trend
   centres <- vapply(each, \(x) exp(x$link$fit + x$sd^2 / 2), numeric(2))
   joint <- Reduce(`+`, lapply(each, `[[`, "joint")) / 12 + tcrossprod(centres - rowMeans(centres)) / 12
   expect_equal(predict(by_logs, new, cov = TRUE)$cov, joint, tolerance = 1e-8)

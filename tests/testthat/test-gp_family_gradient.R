@@ -66,7 +66,8 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
     expect_equal(state$value, oracle$value(theta), tolerance = 1e-10)
     expected <- exact_differences(oracle$value, theta)
     expect_equal(unname(state$gradient()), expected, tolerance = 1e-8)
-    # the derivatives of C k, which the information needs: C is the covariance of Vecchia's approximation
+    # the information needs the derivatives of C k for a fixed vector k, where C is the covariance of Vecchia's
+    # approximation
     k <- as.vector(rowsum(state$k, likelihood$sets()$of))
     process <- exact_differences(\(p) {
       as.vector(solve(crossprod(oracle_factor(oracle$K(p), oracle$near)), k))

@@ -211,7 +211,7 @@ test_that("limits of probabilities are between 0 and 1, and differences of ordin
   d$class <- cut(d$y, 5)
   expect_error(gp(class ~ w, d, ~ a + b, field, family = known, estimate = "none"), "3 classes",
                class = "kernops_input_error")
-  # two classes are coded as successes and failures
+  # for two classes, the ordered family agrees with the binomial family
   d$class <- d$present + 1
   binary <- gp(present ~ w, d, ~ a + b, field, family = binomial("probit"), estimate = "none")
   ordered <- gp(class ~ w, d, ~ a + b, field, family = gp_family("ordered", link = "probit"), estimate = "none")

@@ -35,7 +35,7 @@ test_that("a lookup returns the entries of a table", {
   expect_output(print(lookup_terms(table, i, j)), "12 x 7 terms from a table 3 x 2")
 })
 
-# The derivatives of value(p) in the numbers of one variable, by finite differences.
+# The derivatives of value(p) with respect to the entries of the variable `name`, by finite differences.
 differences <- function(value, p, name) {
   at <- \(k, h) value(replace(p, name, list(replace(p[[name]], k, p[[name]][[k]] + h))))
   vapply(seq_along(p[[name]]), \(k) (at(k, 1e-5) - at(k, -1e-5)) / 2e-5, 0)

@@ -104,7 +104,8 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work with predictor
   # predictions of single points agree with predictions of all points, although each point has its own parameters
   alone <- do.call(rbind, lapply(1:3, \(i) predict(fit, new[i, ], se.fit = TRUE, interval = "prediction", above = 1)))
   expect_equal(response, alone, tolerance = 1e-8, ignore_attr = TRUE)
-  # after a few steps of the search, an observation of the Weibull family has the density 0
+  # after a few steps of the search, an observation of the Weibull family has the density 0, so that its deviance
+  # residual is not finite
   for (type in c(if (labels[k] != "weibull") "deviance", "pearson", "response", "quantile")) {
     expect_true(all(is.finite(residuals(fit, type))), info = paste(labels[k], type))
   }

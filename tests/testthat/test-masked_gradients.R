@@ -66,7 +66,7 @@ test_that("for each operation that selects, the branch that is not selected does
     list("x * XLogX(x)", c(0, 0.5), c(0, log(0.5) + 0.5)), list("Powf(x, 0.3) * x", c(0, 0.5), c(0, 1.3 * 0.5^0.3)),
     list("Step(x - 0.1) * XLogX(x)", c(0, 0.5), c(0, log(0.5) + 1)),
     list("Mask(And(0 < x, x < 1), Log(x)) * Mask(0 < x, 1 / x)", c(0, 0.5), c(0, 4 - 4 * log(0.5))),
-    # within the branch that is not selected, the condition is NaN
+    # the branch that is not selected contains a condition that is NaN
     list("IfElse(x - 0.1, IfElse(Log(x) * 0, x * x, 1), 0)", c(0, 0.5), c(0, 1)),
     list("IfElse(x - 0.1, Max2(Log(x) + Inv(x), -9), 0)", c(0, 0.5), c(0, -2)),
     list("Exp(-IfElse(x - 0.1, Inv(x), 0))", c(0, 0.5), c(0, 4 * exp(-2))),

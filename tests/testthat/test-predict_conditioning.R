@@ -91,7 +91,7 @@ test_that("the posterior of the field is computed once, and recomputed when the 
   expect_identical(predicted(fit, control = list(neighbours = 14))$fit == first$fit$fit, rep(FALSE, 7))
   expect_identical(predicted(fit), first$fit)
   expect_identical(times, 1)
-  # a fit with other parameters or other data
+  # a fit with other parameters or other data does not use the stored result
   other <- with_joint(fit_by("vecchia", k = matern(3/2, 2, 0.2) + nugget(0.1)), TRUE)
   changed <- fit
   changed[c("theta", "beta", "state")] <- other[c("theta", "beta", "state")]

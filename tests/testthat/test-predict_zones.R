@@ -81,7 +81,7 @@ test_that("results for zones do not depend on windows, and agree with predict(su
       total <- zones[zones$quantity == "total", ]
       expect_equal(total$fit, drop(cells %*% weights), tolerance = 1e-10)
       expect_equal(total$se.fit, whole$se.fit, tolerance = 1e-10)
-      # joint predictions of the whole map have other cells among their neighbours
+      # predict(sums = ) predicts all cells jointly, so that a cell has other cells among its neighbours
       expect_equal(total[c("fit", "lwr", "upr")], whole[c("fit", "lwr", "upr")], tolerance = 2e-3, ignore_attr = TRUE)
     }
   }

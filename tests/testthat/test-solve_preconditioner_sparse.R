@@ -1,4 +1,5 @@
-# Sparse inverses by Vecchia's approximation: agreement with dense matrices, and the iterations that are saved.
+# Sparse inverses by Vecchia's approximation: agreement with dense matrices, and the number of iterations that the
+# inverses save.
 
 rough <- function(p = 1, ...) {
   keops_kernel("Sum_Reduction(Exp(-Norm2(x - y) / s) * b, 1)",

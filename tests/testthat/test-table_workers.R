@@ -55,8 +55,8 @@ test_that("a warning says why workers run no tasks", {
   expect_identical(result, as.list(sqrt(1:3)))
 })
 
-# Returns a task that kills its process at unit k, unless this process runs the task. The system kills processes in the
-# same way if memory is short.
+# Returns a task. At unit k, the task kills the process that runs it, unless this process created the task. The
+# operating system kills processes in the same way if memory is short.
 ending_process <- function(task, k) {
   ends <- function(unit, ...) {
     if (unit == k && Sys.getpid() != main) tools::pskill(Sys.getpid(), tools::SIGKILL)

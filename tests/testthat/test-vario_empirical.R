@@ -91,7 +91,8 @@ test_that("horizontal and vertical directions in three-dimensional space agree w
 })
 
 test_that("the pairs in a direction agree with a loop over angles, whatever the order of the points", {
-  # A pair is reversed unless it points along alpha in the plane; without alpha, a pair may rise or fall.
+  # If the direction of a pair in the plane differs from alpha by more than 90 degrees, the pair is reversed. Without
+  # alpha, the sign of the difference in h is ignored.
   loop <- function(alpha, beta) {
     variograms <- list()
     for (i in 2:70) for (j in 1:(i - 1)) {
@@ -179,7 +180,7 @@ test_that("Genton's estimator agrees with its definition, and resists outliers",
   expect_equal(as.matrix(variogram[c("np", "gamma")]), expected, tolerance = 1e-12, ignore_attr = TRUE)
   order <- sample(40)
   expect_equal(gp_variogram(u[order, ], y[order], breaks, estimator = "genton"), variogram, tolerance = 1e-12)
-  # the estimator is consistent for normal values, and a tenth of outliers hardly changes it
+  # the estimator is consistent for normal values, and 10 % of outliers hardly change the estimate
   u <- cbind(runif(800), runif(800))
   y <- rnorm(800, sd = 2)
   expect_equal(gp_variogram(u, y, 3, estimator = "genton")$gamma, rep(4, 3), tolerance = 0.1)
