@@ -193,7 +193,7 @@ test_that("more starts never give a worse optimum of a model with several struct
   expect_gt(found[[2]], found[[1]] - 1e-4)
 })
 
-test_that("a search leaves singular starting matrices, at which derivatives are 0", {
+test_that("a search from singular matrices finds the optimum, although derivatives are 0 at singular matrices", {
   for (start in list(matrix(0, 2, 2), matrix(c(1, 500, 500, 500^2), 2), matrix(c(0, 0, 0, 500^2), 2))) {
     again <- update(fit, covariance = lmc(exponential(range = 0.3), nugget(), sills = list(start, c(0.1, 1e5))),
                     control = gp_control(starts = 1))

@@ -40,7 +40,7 @@ test_that("predictions for a SpatRaster are a SpatRaster, and for a SpatVector a
   expect_error(gp(z ~ 1, terra::buffer(points, 0.1)), "must be points", class = "kernops_input_error")
 })
 
-test_that("all cells of a raster without layers are predicted; the coordinates are variables", {
+test_that("all cells of a raster without layers are predicted, with a trend of the coordinates", {
   skip_if_not_installed("terra")
   d <- plain_case()
   empty <- terra::rast(xmin = 0, xmax = 1, ymin = 0, ymax = 1, resolution = 0.25, crs = "")
@@ -51,7 +51,7 @@ test_that("all cells of a raster without layers are predicted; the coordinates a
   expect_equal(as.vector(terra::values(terra::interpolate(empty, fit))), unname(predict(fit, at)), tolerance = 1e-6)
 })
 
-test_that("layers of classes are factors, and maps can be the data of a fit", {
+test_that("maps can be the data of a fit, and categorical layers of a map are factors", {
   skip_if_not_installed("terra")
   grid <- transform(grid_case(), g = rep(1:2, 10), z = sin(5 * x) + y + w)
   raster <- terra::rast(grid, type = "xyz")

@@ -67,7 +67,7 @@ on_gpu <- \(d, device = 0, formula = "Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)")
   keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), "b = Vj(1)"), backend = "cuda", device = device)
 }
 
-test_that("reductions of pairs survive failures for few rows, many rows, wide sums, ranges and two devices", {
+test_that("GPU failures in reductions of pairs raise errors, or results are right", {
   skip_without_emulator()
   op <- on_gpu(2)
   expect_survives("many rows", \() op(list(x, y, b)), gauss(x, y) %*% b)
@@ -85,7 +85,7 @@ test_that("reductions of pairs survive failures for few rows, many rows, wide su
   expect_survives("two devices", \() two(list(x, y, b)), gauss(x, y) %*% b)
 })
 
-test_that("segments, axes and matrices on a device survive failures", {
+test_that("GPU failures in reductions of segments and arrays, or in copies, raise errors, or results are right", {
   skip_without_emulator()
   v <- x[, 1]
   g <- rep(1:30, each = 10)
@@ -101,7 +101,7 @@ test_that("segments, axes and matrices on a device survive failures", {
   expect_survives("a matrix there and back", \() as.matrix(gpu_matrix(x)), x)
 })
 
-test_that("linear systems and sets of points survive failures", {
+test_that("GPU failures in linear systems and conditioning sets raise errors, or results are right", {
   skip_without_emulator()
   op <- on_gpu(2)
   z <- y[1:4, ] # the solver needs few steps
@@ -115,7 +115,7 @@ test_that("linear systems and sets of points survive failures", {
   expect_survives("sets", \() as.numeric(fit()), expected)
 })
 
-test_that("kernels that are compiled or loaded again survive failures", {
+test_that("failures to compile or load a kernel raise errors, or results are right", {
   skip_without_emulator()
   n <- 0
   call <- function() { # each call has a new formula, which no cache contains

@@ -123,7 +123,7 @@ test_that("comparisons of small fits agree, whether computed by a dense factor o
   }
 })
 
-test_that("differences are large if and only if the approximation is bad", {
+test_that("differences from the exact fit are large if and only if the approximation is bad", {
   case <- simulated(600, 2.5, 0.01, r = 0.4)
   certified <- \(m) {
     certify(gp(z ~ 1, case$d, ~ a + b, matern(5/2, 1, 0.4) + nugget(0.01), "vecchia", "none",

@@ -169,7 +169,7 @@ test_that("Vecchia's method with all neighbours is exact; draws can be saved and
   expect_identical(predict(fit, new, interval = "confidence"), before)
 })
 
-test_that("draws work for several optima and for one parameter; weighted samples and mixture quantiles are right", {
+test_that("posteriors with several modes or one parameter can be drawn, and their mixture quantiles are right", {
   target <- list(centers = list(c(-3, 0), c(3, 1)), scales = list(diag(2), diag(2)), theta_of = identity,
                  log_density = function(s) log(0.3 * prod(dnorm(s - c(-3, 0))) + 0.7 * prod(dnorm(s - c(3, 1)))),
                  names = c("a", "b"))

@@ -62,7 +62,7 @@ test_that("searches converge at the optimum for counts of ten thousand and of a 
   }
 })
 
-test_that("logarithms of counts of 1e8 are nearly normal", {
+test_that("fits of counts of 1e8 agree with Gaussian fits of the logarithms of the counts", {
   for (seed in 1:2) {
     d <- case(1e8, seed)
     counts <- silent_fit(count ~ x + offset(log(exposed)), d, ~ a + b, matern(3/2), "exact", family = poisson())

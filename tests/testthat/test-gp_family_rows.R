@@ -196,7 +196,7 @@ test_mistakes("kernops_input_error", alist(
   `one class` = gp(factor(rep(1, 30)) ~ w, d, ~ a + b, field, family = "ordered")
 ))
 
-test_that("limits of probabilities are between 0 and 1, and differences of ordinal thresholds may be given", {
+test_that("confidence limits of probabilities are between 0 and 1, and users may give gaps of ordinal thresholds", {
   g <- withr::with_seed(8, data.frame(x = 1:25, count = rpois(25, 2) * rbinom(25, 1, 0.4)))
   fit <- gp(count ~ 1, g, ~ x, exponential(0.01, 1, fixed = c("variance", "range")), family = "zero_inflated_poisson")
   limits <- confint(fit, "zi", level = 0.9999)

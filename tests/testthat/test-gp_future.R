@@ -101,7 +101,7 @@ test_that("predictions from near observations are distributed over other process
   expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))
 })
 
-test_that("sums are computed in this process if they are short, or if it has as many cores as the other processes", {
+test_that("sums are computed in this process if they are short, or if the other processes have no more cores", {
   expect_false(kernops:::worth_sharing(1e7, 30)) # there are no other processes
   under_plans(function(plan) {
     expect_false(kernops:::worth_sharing(1e4, 30), info = plan)

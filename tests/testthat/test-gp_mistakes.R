@@ -8,7 +8,7 @@ flat <- transform(odd, z = 3)
 twice <- rbind(odd, odd[c(2, 5), ])
 known <- matern(3/2, 1, 0.5)
 
-test_that("a single point, a constant response and n = p give an answer if the covariance is known", {
+test_that("with a known covariance, a single point, a constant response or n = p coefficients can be fitted", {
   one <- gp(z ~ 0, odd[1, ], ~ a + b, known, estimate = "none")
   expect_equal(unname(predict(one, odd[1, ])), odd$z[1])
   expect_equal(one$loglik, dnorm(odd$z[1], log = TRUE))

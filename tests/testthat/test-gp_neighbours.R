@@ -145,7 +145,7 @@ test_that("trees of many points give the nearest points of all pairs, with any n
   }
 })
 
-test_that("points whose coordinates are of any size can be ordered", {
+test_that("points with coordinates of size 1e-200 or 1e200 can be ordered", {
   withr::local_seed(1)
   for (size in c(1e-200, 1e200)) {
     graph <- gp_neighbours(size * uniform(50, 2), 5)
@@ -167,7 +167,7 @@ test_that("the rows of a neighbour graph are positions in the ordering", {
   expect_identical(gp_neighbours(u[, 1], 7), gp_neighbours(u[, 1, drop = FALSE], 7))
 })
 
-test_that("a point has at most as many neighbours as earlier points", {
+test_that("a point has at most as many neighbours as there are earlier points", {
   withr::local_seed(1)
   u <- uniform(6, 2)
   expect_identical(gp_neighbours(u, 1e9), gp_neighbours(u, 5))
@@ -201,7 +201,7 @@ test_that("for a single stationary covariance, the implied distance is the dista
   expect_close(exp(-as.matrix(dist(seen_by(great, degrees)))), covariance_values(great, degrees, degrees))
 })
 
-test_that("the terms of a sum are weighted by their variances, and terms without a range are ignored", {
+test_that("the squared distance of a sum is the mean of the squared distances of its terms, weighted by variances", {
   withr::local_seed(1)
   u <- uniform(30, 2)
   squares <- \(covariance) unname(as.matrix(dist(seen_by(covariance, u))^2))
@@ -215,7 +215,7 @@ test_that("the terms of a sum are weighted by their variances, and terms without
   expect_identical(ncol(seen_by(matern(3/2, 1, 0.4, dims = 1), u)), 1L)
 })
 
-test_that("coordinates have equal weights if no term has a range", {
+test_that("coordinates are scaled to unit variance if no term has a range", {
   withr::local_seed(1)
   u <- uniform(30, 2) %*% diag(c(1, 100))
   for (covariance in list(linear(1), nugget(1), constant(1) + nugget(1))) {
@@ -274,7 +274,7 @@ test_mistakes("kernops_dim_error", alist(
   `fit of other coordinates` = gp_neighbours(points, 2, covariance = line_fit())
 ))
 
-test_that("a neighbour matrix that exceeds the memory is a memory error", {
+test_that("a neighbour matrix that exceeds the memory raises a memory error", {
   expect_error(gp_neighbours(seq_len(3e6), 2e9), class = "kernops_memory_error")
 })
 

@@ -51,7 +51,7 @@ test_that("each variable has a map, over its observations and at new data", {
   expect_identical(plot(both, c("variogram", "field", "se"), n = 100), both)
 })
 
-test_that("maps of parts show the predictions of parts, such as a spatially varying coefficient", {
+test_that("a map of chosen terms, such as a spatially varying coefficient, shows the predictions of these terms", {
   fit <- gp(z ~ w, seen, ~ a + b, svc(~ w, exponential(0.5, 0.4)) + given(), estimate = "none")
   new <- transform(expand.grid(a = 1:4 / 4, b = 1:5 / 5), w = 1)
   part <- kernops:::with_shown_parts(fit, "svc(w) * exponential", NULL)

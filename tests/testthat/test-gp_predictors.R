@@ -37,7 +37,7 @@ test_that("a Gaussian response whose variance depends on covariates is a Gaussia
   expect_equal(residuals(fit, "quantile"), residuals(fit, "pearson"), tolerance = 1e-8)
 })
 
-test_that("a constant predictor agrees with the parameter itself", {
+test_that("a fit with a constant predictor of a parameter agrees with a fit of the parameter", {
   plain <- gp(level ~ w, d, ~ x + y, matern(3/2) + nugget(), estimate = "ML")
   constant <- gp(level ~ w, d, ~ x + y, dispersion = ~ 1, covariance = matern(3/2))
   expect_equal(constant$loglik, plain$loglik, tolerance = 1e-8)
@@ -198,7 +198,7 @@ test_that("blocks, sums, draws and thresholds use the parameters at each point",
   expect_equal(beyond(new), sum(each(beyond)), tolerance = 1e-8)
 })
 
-test_that("predictors of a user-defined likelihood are given by name", {
+test_that("predictors of parameters of a user-defined likelihood are given by the names of the parameters", {
   density <- "-Square((y - eta) / s) / 2 - Log(s) - Log(2 * pi) / 2"
   ours <- likelihood(density, list(s = 0.5), cdf = \(q, eta, phi) pnorm(q, eta, phi[["s"]]),
                      variance = \(mu, phi) phi[["s"]]^2 + 0 * mu)

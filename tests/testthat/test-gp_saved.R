@@ -42,7 +42,7 @@ test_that("the file of a fit is small, and copies of a fit share one factor", {
   expect_false(is.null(rlang::wref_value(fit$factor$reference)))
 })
 
-test_that("a cache of one value drops the value before it computes the value for another key", {
+test_that("a cache of one value drops the old value before it computes the value for a new key", {
   freed <- 0
   count <- function(e) freed <<- freed + 1
   content <- function() {

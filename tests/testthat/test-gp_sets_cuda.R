@@ -166,7 +166,7 @@ test_that("a covariance that is singular only in float32 is reported", {
   expect_no_match(conditionMessage(error), "float64")
 })
 
-test_that("the CUDA texts of all covariances compile for the oldest and for new GPUs", {
+test_that("the CUDA texts of all covariances compile for the oldest supported GPUs and for new GPUs", {
   skip_without_nvrtc()
   texts <- \(covariance, single, derivatives = TRUE) {
     operators <- lapply(kernops:::set_operators(model_of(covariance)), kernops:::live)

@@ -1,7 +1,7 @@
 # Surrogate models that can be written as covariances, such as an autoregressive model of two computer codes (Kennedy
 # and O'Hagan 2000).
 
-test_that("an accurate code is modelled as a multiple of the cheap code plus a field", {
+test_that("an accurate computer model is a multiple of a cheap computer model plus a field", {
   d <- rbind(data.frame(x = seq(0, 1, 0.1), z = 0), data.frame(x = c(0, 0.4, 0.6, 1), z = 1))
   accurate <- \(x) (6 * x - 2)^2 * sin(12 * x - 4)
   d$y <- with(d, ifelse(z == 1, accurate(x), accurate(x) / 2 + 10 * (x - 0.5) - 5))

@@ -23,7 +23,7 @@ test_that("a search from the estimates finds the optimum of all observations wit
   expect_equal(update(longer)$loglik, cold$loglik)
 })
 
-test_that("with unchanged parameters, rows that are appended to the factor give the kriging of dense algebra", {
+test_that("with unchanged parameters, update() appends rows to the factor, and predictions agree with dense kriging", {
   replaced_locally("continued_fit", function(...) stop("the factor was computed again"))
   fit <- gp(y ~ w, first, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), estimate = "none", weights = s,
             known = list(noise = ~ s / 10))

@@ -86,7 +86,7 @@ test_that("no function of base R is masked by another function", {
   expect_false("diag" %in% getNamespaceExports("kernops"))
 })
 
-test_that("an argument of the same meaning has the same name in all functions", {
+test_that("arguments of the same meaning have the same name in all functions", {
   functions <- Filter(is.function, mget(getNamespaceExports("kernops"), asNamespace("kernops"), inherits = TRUE))
   takers <- \(argument) names(Filter(\(f) argument %in% names(formals(args(f))), functions))
   expect_identical(takers("gradin"), "grad") # the name that rkeops gives to eta, as an alternative

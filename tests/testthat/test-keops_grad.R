@@ -146,7 +146,7 @@ test_that("a variable is selected by its name or its position, counted from 1", 
   expect_identical(by(2L), by("y"))
 })
 
-test_that("eta is the last input, by name or position, and may be in rows", {
+test_that("the incoming gradient eta is given by name, or as the last input, with points in rows or columns", {
   withr::local_seed(21)
   x <- uniform(4, 3)
   y <- uniform(5, 3)

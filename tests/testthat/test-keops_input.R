@@ -3,7 +3,7 @@
 xy <- c("x = Vi(3)", "y = Vj(3)")
 dot <- \(axis = 0) keops_kernel(sprintf("Sum_Reduction((x|y), %d)", axis), xy)
 
-test_that("input is a list, by name in any order or by position, with points in rows or columns", {
+test_that("inputs may be named in any order or ordered by position, and may have points in rows or columns", {
   withr::local_seed(2)
   x <- uniform(10, 3)
   y <- uniform(15, 3)

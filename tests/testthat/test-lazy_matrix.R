@@ -56,7 +56,7 @@ test_that("blocks without rows or columns have the dimensions of dense blocks", 
   }
 })
 
-test_that("a product prints no message about methods, and a single number can be a right-hand side", {
+test_that("a right-hand side can be a single number, and products print no message", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   expect_no_message(product <- K %*% Vj(B))
   expect_equal(product, exp(-D2) %*% B)

@@ -125,7 +125,7 @@ test_that("the search for many observations starts from the optimum of a fifth o
   expect_gt(logLik(there), logLik(exact) - 0.3)
 })
 
-test_that("a search uses float64 if rounding in float32 would affect its end", {
+test_that("a search uses float64 if rounding in float32 would affect the optimum", {
   withr::local_seed(4)
   d <- data.frame(x = seq(0, 1, length.out = 400))
   d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)

@@ -78,7 +78,7 @@ test_that("conditioning sets widen until the log-likelihood is precise, and the 
   expect_false(kernops:::widen(sets))
 })
 
-test_that("for very many places, sets are as wide as possible from the start, and one search uses all neighbours", {
+test_that("for very many locations, the search starts with the widest sets and all neighbours", {
   case <- cells_case(n = 1500, side = 4)
   fit <- case$fit
   estimated <- function() {
@@ -102,7 +102,7 @@ test_that("for very many places, sets are as wide as possible from the start, an
   expect_equal(at_once$outer_theta, usual$outer_theta, tolerance = 0.02)
 })
 
-test_that("with wide sets, the incomplete factor exists for levels with hundreds of neighbouring observations", {
+test_that("with wide conditioning sets, an incomplete factor exists although levels have hundreds of observations", {
   case <- cells_case(n = 1500, side = 2, m = 8, weight = 20)
   expect_identical(case$system$logdet(case$W), NaN) # NaN: no factor exists without wide sets
   wide <- cells_case(n = 1500, side = 2, m = 8, wide = 20, weight = 20)
@@ -111,7 +111,7 @@ test_that("with wide sets, the incomplete factor exists for levels with hundreds
   expect_lt(abs(logdet + error$logdet - wide$logdet), 4 * error$std_error)
 })
 
-test_that("if there is no factor for weights of both signs, sets widen before expected weights are used", {
+test_that("if there is no factor for weights of both signs, wider sets are tried before expected weights", {
   withr::local_seed(3)
   d <- data.frame(a = runif(200), b = runif(200), g = rep(1:4, 50))
   d$y <- sin(6 * d$a) + rt(200, 2) / 4

@@ -152,7 +152,7 @@ test_that("estimates agree with those by the sparse factor", {
   expect_lt(abs(fits$iteration$loglik - fits$factor$loglik), 4 * sqrt(sum(errors^2)))
 })
 
-test_that("the control variate gets a new reference if this reduces the error, but not from an indefinite matrix", {
+test_that("the reference of the control variate is replaced to reduce the error, but not by an indefinite matrix", {
   kept <- list2env(list(error = 0.2, least = 0.05))
   expect_true(kernops:::reference_moved(kept))
   kept$least <- 0.19

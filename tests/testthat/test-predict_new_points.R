@@ -112,7 +112,7 @@ test_that("threads, missing coordinates, empty data and mistakes are treated as 
   })
 })
 
-test_that("tiles of new points give the bits of all points at once, for points, blocks and draws", {
+test_that("predictions by tiles have the same bits as one call for all new points, for points, blocks and draws", {
   many <- withr::with_seed(4, data.frame(a = runif(700), b = runif(700)))
   many[691:700, ] <- many[1:10, ]
   many[681:690, ] <- case[1:10, c("a", "b")]

@@ -32,7 +32,7 @@ test_that("fitted values and residuals agree with kriging, also with noise, weig
   expect_true(all(is.na(residuals(fit, "pearson"))))
 })
 
-test_that("rows of many cells have the predictions of a table, and NA where a value is missing", {
+test_that("fitted values agree with predictions at the rows of the table, and are NA where a value is missing", {
   small_cells()
   replaced_locally(result_rows = 400)
   d <- table_data(1200)

@@ -103,7 +103,7 @@ test_that("polygons that are zones may overlap", {
   }
 })
 
-test_that("fewer nodes change standard errors slightly and nothing else, and results do not depend on the windows", {
+test_that("fewer nodes change standard errors slightly, but no estimates, and results do not depend on windows", {
   map <- terra::rast(nrows = 40, ncols = 60, xmin = 0, xmax = 1200, ymin = 0, ymax = 900, crs = "")
   zones <- terra::rast(map, vals = 1 + (terra::xFromCell(map, 1:2400) > 300))
   # nodes are sampled from rectangles of cells; a rectangle is longer than the first range and shorter than the second

@@ -77,7 +77,7 @@ test_that("means and variances agree with the distribution function", {
   })
 })
 
-test_that("draws have the mean and the variance of the distribution, with one row for each predicted number", {
+test_that("each predictive distribution has a row of draws, with the mean and variance of the distribution", {
   each_predictive(function(x, name, discrete) {
     draws <- withr::with_seed(2, package$draw(x, 1000))
     expect_identical(dim(draws), c(3L, 1000L), info = name)

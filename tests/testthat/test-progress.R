@@ -18,7 +18,7 @@ case <- local({
   smooth_case(500)
 })
 
-test_that("one bar covers the whole fit: start, likelihoods, solves, and the progress of the search", {
+test_that("one bar covers all steps of a fit: the start from a subset, likelihoods and solves", {
   for (method in c("exact", "iterative")) {
     said <- said_during(gp(z ~ 1, case, ~ a + b, method = method, control = gp_control(subset = 300)))
     expect_identical(unique(said$what), "Fitting")
@@ -83,7 +83,7 @@ bars_during <- function(code) {
   list(bars = sub(" .*", "", lines), events = sub("^[^ ]+ [^ ]+ ", "", lines), set_to = set_to)
 }
 
-test_that("the bar of cli is closed when its code ends, also by an error, and is not reopened", {
+test_that("the bar of cli is closed when the code of with_bar() ends, also by an error, and is not reopened", {
   for (code in alist(kernops:::say_progress(fraction = 0.5), stop("no"))) {
     seen <- bars_during({
       try(kernops:::with_bar("Trying", eval(code)), silent = TRUE)

@@ -32,13 +32,13 @@ for (row in seq_len(nrow(reductions))) with(reductions[row, ], {
   })
 })
 
-test_that("Sum agrees with the loops, for every sum scheme", {
+test_that("Sum agrees with loops in plain R, for every sum scheme", {
   for (scheme in c("auto", "direct_sum", "block_sum", "kahan_scheme")) {
     check_against_loops("Sum", sum_scheme = scheme)
   }
 })
 
-test_that("Min, Max and their positions agree with the loops; the first of several equal values is selected", {
+test_that("Min, Max and their positions agree with loops, and select the first of several equal values", {
   for (reduction in c("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax")) {
     check_against_loops(reduction)
   }
@@ -50,13 +50,13 @@ test_that("the K smallest values are in ascending order; the first of several eq
   }
 })
 
-test_that("Mean, Var, Count, Any, All and Prod agree with the loops", {
+test_that("Mean, Var, Count, Any, All and Prod agree with loops in plain R", {
   for (reduction in c("Mean", "Var", "Count", "Any", "All")) check_against_loops(reduction)
   near_1 <- \(x, y, p) 1 + (x - y) / 8
   check_against_loops("Prod", f = near_1, formula = "1 + (x - y) / 8")
 })
 
-test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp agree with the loops", {
+test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp agree with loops in plain R", {
   distance <- \(x, y, p) sum((x - y)^2)
   check_against_loops("LogSumExp", f = distance, formula = "SqDist(x, y)")
   check_against_loops("LogSumExp", ", Exp(x | y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(sum(x * y)))

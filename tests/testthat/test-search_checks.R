@@ -36,7 +36,7 @@ test_that("a nugget far below the variance of a smooth field is kept, also for s
   expect_identical(none(exponential(range = 1e-3), list(diag(c(1, 1)), c(0.5, 0.005))), "q")
 })
 
-test_that("tests by the nearest of many points agree with a search through all points", {
+test_that("tests of semivariances of nearest neighbours agree with a search through all points", {
   withr::local_seed(1)
   u <- matrix(runif(24000), 12000)
   covariances <- list(matern(3/2, 1, 0.02), exponential(2, 0.001), exponential(1, 0.1) * periodic(1, 1, 0.03))

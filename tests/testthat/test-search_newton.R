@@ -109,7 +109,7 @@ test_that("a search computes the information once at each point", {
   expect_equal(found$information, matrix(2))
 })
 
-test_that("a variance that a search raised in vain is raised again only by a search that does not know this", {
+test_that("a variance is not raised at the end of a search if a previous search reports that raising failed", {
   # -2 log-likelihood that increases with the variance n, except that the slope at the bound promises a large improvement
   value <- \(n) 3 * log1p(n / 1e-10)
   slope <- \(n) if (n > 1e-11) 3 / (1e-10 + n) else -1e7

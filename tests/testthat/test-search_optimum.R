@@ -129,7 +129,7 @@ test_that("a subset contains neighbours, and does not depend on the order of the
   expect_gt(mean(nearest == 1), 0.5)
 })
 
-test_that("starting points fill the parameter space, and include the given angle", {
+test_that("starting points fill the parameter space, and the first starting point has the given angle", {
   points <- kernops:::even_points(64, 3)
   for (k in 1:3) expect_lt(max(abs(sort(points[, k]) - (1:64 - 0.5) / 64)), 0.05)
   u <- matrix(sin(1:80), 40)

@@ -86,7 +86,7 @@ test_that("results on the GPU require values on the GPU", {
   }
 })
 
-test_that("the difference is missing for values that belong to no segment", {
+test_that("lagged differences are NA for values that belong to no segment", {
   expect_identical(seg_transform(c(1, 5, 9, 2), "diff", g = c("a", NA, "a", "b"), fill = 0), c(0, NA, 8, 0))
 })
 

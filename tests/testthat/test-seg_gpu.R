@@ -65,7 +65,7 @@ test_that("groups of keys that the GPU finds stay on the GPU", {
   expect_identical(list(by$keys, c(as_host(by$values)), by$lengths), list(c("a", "b"), c(3, 3), c(2, 1)))
 })
 
-test_that("finding and reducing runs of keys in one pass gives the bits of two passes", {
+test_that("finding and reducing runs of keys in one pass gives the same bits as two passes", {
   skip_without_gpu()
   withr::local_seed(7)
   runs <- list(rep(1, 5000), rep(6, 900), sample(1:3, 40000, replace = TRUE), sample(2 * 64, 3000, replace = TRUE),

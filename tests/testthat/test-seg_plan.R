@@ -66,7 +66,7 @@ test_that("offsets may be integer64", {
                    seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
-test_that("lengths may be a table of counts; offsets, lengths and sources must be numeric", {
+test_that("lengths may be a table of counts, but offsets, lengths and sources that are not numeric are refused", {
   expect_identical(unname(seg_reduce(1:4, lengths = table(c("p", "q", "p", "q")))), c(3L, 7L))
   for (odd in list(as.difftime(c(0, 4), units = "secs"), as.Date(c(0, 4), origin = "1970-01-01"), factor(c(0, 4)),
                    as.POSIXct(c(0, 4), origin = "1970-01-01"), c(FALSE, TRUE), c("0", "4"), list(0, 4))) {

@@ -1,6 +1,6 @@
 # Segmented reductions, against plain loops over the segments.
 
-test_that("every statistic of the table has an entry in an oracle", {
+test_that("every statistic of segments.def has a reference computation in helper-segments.R", {
   definition <- readLines(system.file("include", "kernops", "segments.def", package = "kernops"))
   row <- "^STATISTIC\\( *([a-z_]+),.*"
   statistics <- sub(row, "\\1", grep(row, definition, value = TRUE))

@@ -159,7 +159,7 @@ test_that("a plan is accepted only for the matrix from which it was made", {
   }
 })
 
-test_that("a plan of a list has the columns of the list, and no names", {
+test_that("a plan stores the columns of a matrix, but no names", {
   A <- \(columns) list(offsets = 0:3, columns = columns, values = c(1, 1, 1))
   expect_identical(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(2, 0, 1)))), c(30, 10, 20))
   expect_error(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(1, 2, 0)))), class = "kernops_input_error")

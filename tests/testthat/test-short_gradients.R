@@ -55,7 +55,7 @@ test_that("gradients are right if weights of the coordinates are zero or negativ
   }, c(2, 3, 8))
 })
 
-test_that("sums of y - x, and sums without a factor of the column, are right", {
+test_that("kernel-weighted sums of y - x are right, with and without a weight of each y", {
   for_each_case(\(kernel, x, y, close) {
     D <- ncol(x)
     k <- exp(-0.4 * sq_dist(x, y, rep(1, D)))

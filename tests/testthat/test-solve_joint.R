@@ -199,7 +199,7 @@ test_that("between tracks of dense points, predictions improve if neighbours inc
   expect_lt(excess(cover = \() cover), 0.8 * excess())
 })
 
-test_that("further neighbours replace the last neighbours of each point, whose number does not change", {
+test_that("further neighbours replace the last neighbours of a point, and the number of neighbours is kept", {
   near <- cbind(c(4L, 2L, 9L, 7L), c(3L, 1L, 0L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 7L, 8L))
   more <- cbind(c(9L, 8L), c(5L, 3L), c(1L, 1L), c(1L, 2L))
   expect_identical(kernops:::joined_neighbours(near, more),

@@ -20,7 +20,7 @@ test_that("without lambda, the system of K itself is solved", {
   expect_close(fit$solution, dense(case, 0), tolerance = 1e-8)
 })
 
-test_that("the reported residuals are true, below tol, and recorded from the start", {
+test_that("reported residuals agree with the solution, are below tol, and have a history from step 0", {
   withr::local_seed(3)
   case <- problem(100, 3)
   fit <- kernel_solve(gaussian(3), "b", case$input, 0.5, tol = 1e-7)

@@ -59,7 +59,7 @@ test_that("pivoted Cholesky agrees with the dense matrix, and ends at the rank",
   expect_identical(system_preconditioner(system_of(few, 0.1), "pivoted_cholesky", 30)$rank, 5L)
 })
 
-test_that("with pivots among some of the points, K is projected on the columns of the pivots", {
+test_that("with pivots from a subset of the points, K is projected on the columns of the pivots", {
   withr::local_seed(4)
   case <- problem(120)
   for_each_space(function(backend) {

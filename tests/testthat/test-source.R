@@ -89,7 +89,7 @@ batch_reader <- function(d, size) {
   })
 }
 
-test_that("Arrow batches are read in chunks, from a reader with the same interface", {
+test_that("Arrow batches are read in chunks, by a substitute for the reader of package arrow", {
   d <- written()
   replaced_locally(arrow_batches = function(x, columns) {
     batch_reader(structure(x, class = "data.frame")[columns], 700)

@@ -85,7 +85,7 @@ test_that("an error in a row names the row of the table, whichever file has it",
   expect_match(conditionMessage(error), "555 and 650")
 })
 
-test_that("a cell uses the first heads, and the heads at most as far from the box of the cell as the box is long", {
+test_that("a cell uses the first heads, and all heads whose distance from its box is at most the length of the box", {
   small_cells()
   fit <- fit_of_table(table_data(3000))
   blocks <- fit$blocks
@@ -101,7 +101,7 @@ test_that("a cell uses the first heads, and the heads at most as far from the bo
   expect_true(any(!chosen))
 })
 
-test_that("typical records that the fit keeps in memory agree with records that are read from the files", {
+test_that("typical records in memory agree with typical records that are read from the files", {
   small_cells()
   replaced_locally(typical_heads = 500)
   fit <- fit_of_table(table_data(8000))

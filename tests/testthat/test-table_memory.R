@@ -11,7 +11,7 @@ test_that("workers share the memory that this process leaves", {
   }
 })
 
-test_that("the workers and the kept units of a fit are within the bound `memory`", {
+test_that("the workers of a fit and the units kept in memory need at most `memory` bytes", {
   pilot <- list(data = list(u = matrix(0, 1, 2), x = matrix(0, 1, 2)))
   processes <- 20
   replaced_locally(worker_count = function() processes)

@@ -72,7 +72,7 @@ test_that("fitted values and residuals stay on the scale of the model", {
   expect_identical(plot(fit, c("field", "residuals")), fit)
 })
 
-test_that("a response that is not positive, and a parameter to be estimated, are errors", {
+test_that("a response that is not positive, and an unknown parameter of the transformation, are errors", {
   d <- positive_data(300)
   expect_error(fit_of_table(d, v ~ w, transform = "boxcox"), "must be given", class = "kernops_input_error")
   expect_error(fit_of_table(d, v ~ w, transform = "square"), "must be .log.", class = "kernops_input_error")
