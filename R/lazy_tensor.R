@@ -33,9 +33,9 @@
 #'
 #' @section Matrices as parameters: In `matvecmult(Pm(A), Vi(x))` the parameter is the matrix `A`, so that each row of
 #'   the result is `A %*% x`. A parameter can also be a matrix in `vecmatmult()`, `tensordot()`, `kron()` and
-#'   `weightedsqnorm()`, and after elementwise arithmetic. An error is raised if the operation reads a matrix of another
-#'   shape, or no matrix. If entries of a point or of a result represent a matrix, they are in row-major order: the
-#'   entries of an array `a` are `as.vector(aperm(a))`.
+#'   `weightedsqnorm()`, and after elementwise arithmetic. An error is raised if an operation requires a matrix of
+#'   another shape, or if no operation reads the parameter as a matrix. If entries of a point or of a result represent a
+#'   matrix, they are in row-major order: the entries of an array `a` are `as.vector(aperm(a))`.
 #'
 #' @section Batches: An array n x D x B represents B matrices of points, one for each of B batches. `Vi(x)`, `Vj(y)` and
 #'   `Pm(p)` accept arrays; points that all batches share have one batch or no batch dimension. The matrix then has a

@@ -1,5 +1,6 @@
-# tools/lint: comments, titles of tests and pages with a sentence that opens with a free relative clause, or with a
-# genitive or a demonstrative without a noun. Such sentences have to be read twice; a sentence begins with its subject.
+# Called by tools/lint. Reports sentences that open with a free relative clause, or with a genitive or a demonstrative
+# without a noun, in comments, in titles of tests, and in Markdown pages. Such sentences have to be read twice; a
+# sentence begins with its subject.
 
 openings <- "What|Who|Whether|Of|Those|That of"
 pattern <- sprintf("^(%1$s)\\b|[.;:!?] +(%1$s)\\b", openings)

@@ -47,7 +47,7 @@ test_that("the automatic fit agrees with a fit by the chosen method", {
   expect_equal(predict(auto, new), predict(asked, new), tolerance = 1e-5)
 })
 
-test_that("the number of neighbours is increased if a larger number suffices, unless the user sets the number", {
+test_that("neighbours are added if only a larger number meets neighbour_tol, unless the user sets the number", {
   data <- draws_of(400, 2, matern(5/2, 1, 0.3) + nugget(0.01))
   fit_with <- function(..., data = NULL) {
     gp(y ~ 0, data, ~ V1 + V2, matern(5/2, 1, 0.3) + nugget(0.01), estimate = "none", exact_limit = 100, ...)

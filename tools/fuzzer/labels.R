@@ -70,8 +70,9 @@ comparable_classes <- function(a, b) {
   kinds[[1]] == kinds[[2]] || setequal(kinds, c("truth", "number"))
 }
 
-# Tests a coordinate or a covariate whose class of time or whose unit differs between the fit and the new data: the same
-# numbers as days, as hours and as metres.
+# Tests that predictions do not depend on the class or the unit of a coordinate or covariate. The fit and the new data
+# may have different representations: dates or times, durations in hours or minutes, lengths in km or m. New data of
+# another kind, such as lengths instead of dates, must be an error.
 measures <- list(
   day = list(\(u) as.Date("2024-01-01") + u, \(u) as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u,
              \(u) in_zone(as.POSIXct("2024-01-01", tz = "UTC") + 86400 * u, "America/New_York")),
