@@ -30,7 +30,7 @@ struct NewPoints {
 
  private:
   struct Rows;
-  // The row of the first new point in the factor.
+  // The index of the first new point in the joint factor: the rows of the posterior, if there is one, come before it.
   Count first() const { return posterior ? base : 0; }
 };
 

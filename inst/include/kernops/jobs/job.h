@@ -66,7 +66,7 @@ struct Job {
   int kept;                  // number of entries of a row that pairs read; these entries come first
   int f, w, f_size, w_size;  // slots of the reduced value and its weights; slot 0 is the number 1
   int factor;                // slot of a uniform vector that multiplies a sum entry by entry; 0 for none
-  VectorSum sum;             // a sum of f times a vector, for which w is not read
+  VectorSum sum;             // a sum of f times a vector; such a sum does not read w
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // true if sums of floats are computed in doubles
