@@ -15,7 +15,7 @@ std::string in_words(double value);
 // Reads nonnegative whole numbers that R stores as integers, doubles or integer64 of the package bit64.
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
 
-// Throws InputError if an element is neither 0, which means no neighbour, nor the number of a point, from 1.
+// Throws InputError unless each element is 0 (no neighbour) or the number of a point (1 .. points).
 void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points, int threads = 1);
 
 }  // namespace kernops

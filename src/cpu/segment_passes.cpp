@@ -1,4 +1,4 @@
-// The single passes over segments on the host from which segments/recipes.cpp composes reductions.
+// Single passes over segments on the host; segments/recipes.cpp composes reductions from these passes.
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
 

@@ -81,7 +81,7 @@ test_that("sums with infinite and NaN exponents are right, for any number of wei
   })
 })
 
-test_that("sums with many weights are right for sums over i, weights of pairs, ranges and compensated sums", {
+test_that("LogSumExp and softmax with 20 weights are right over i, with weights of pairs, ranges, or Kahan sums", {
   withr::local_seed(3)
   x <- points(40, 20)
   y <- points(30, 20)

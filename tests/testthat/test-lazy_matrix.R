@@ -77,7 +77,7 @@ test_that("products require the dimensions that products of matrices require", {
   expect_s3_class(exp(-sqdist(Vi(3), Vj(3))) %*% Vj(2), "keops_kernel")
 })
 
-test_that("a parameter may be given as a matrix, whose rows and columns keep their meaning", {
+test_that("products with a matrix as a parameter equal products in R", {
   withr::local_seed(14)
   A <- matrix(rnorm(6), 3)
   U <- matrix(rnorm(15), 5)

@@ -1,6 +1,6 @@
 // The part of CUDA that a kernel needs on the CPU. The threads of a kernel run in turn, and switch only at barriers
-// (driver.cpp). Included before the text of a kernel, which g++ compiles. __CUDA_ARCH__ is not defined, so tensor
-// cores, asynchronous copies and instructions of the GPU are left out, as on older GPUs.
+// (driver.cpp). This header is included before the text of a kernel, which g++ compiles. __CUDA_ARCH__ is not defined,
+// so tensor cores, asynchronous copies and instructions of the GPU are left out, as on older GPUs.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -220,8 +220,8 @@ class Chooser {
     return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
   // Returns whether panels are faster than tiles. Tiles repeat the contractions of the vectors for each batch of
-  // entries, and are slow if there are several batches. Tiles contract term by term, without tensor cores, if the sum
-  // needs several numbers of a pair.
+  // entries, and are slow if there are several batches. If the panels have several products or several terms
+  // (PanelPlan::several()), tiles contract term by term, without tensor cores.
   bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)

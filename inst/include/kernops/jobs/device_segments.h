@@ -86,8 +86,8 @@ struct KeyedRun {
   const void* keys;
   void* firsts;  // the key of each run
   int* ends;     // number of runs that end in each tile, plus 1; 0 until the tile publishes its number
-  // for each group of tiles: 2^32 times the number of tiles that have published their number, plus the number of ends
-  // in these tiles
+  // for each group of tiles: the upper 32 bits count the tiles that have published their entry of `ends`; the lower 32
+  // bits have the sum of the ends in these tiles
   unsigned long long* groups;
   int* through;  // number of ends in a group and all earlier groups, plus 1; 0 until published
 };

@@ -59,7 +59,7 @@ template <class T, class L, int count> struct PairValues {
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // Returns the values for `some` groups of 2 columns of the thread, from group n on.
+  // Returns the values of the groups n .. n + some - 1 of the thread's columns; a group has 2 columns.
   template <int some> __device__ __forceinline__ auto part(int n) const {
     PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
