@@ -110,7 +110,7 @@ test_that("a search computes the information once at each point", {
 })
 
 test_that("a variance is not raised at the end of a search if a previous search reports that raising failed", {
-  # -2 log-likelihood that increases with the variance n, except that the slope at the bound promises a large improvement
+  # -2 log-likelihood that increases with the variance n, although the slope at the bound promises a large improvement
   value <- \(n) 3 * log1p(n / 1e-10)
   slope <- \(n) if (n > 1e-11) 3 / (1e-10 + n) else -1e7
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-11, upper = 1e6)
