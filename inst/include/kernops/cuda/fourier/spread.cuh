@@ -30,7 +30,7 @@ template <int D> class TileSpread {
   }
 
  private:
-  __device__ __forceinline__ TileSpread(const SpreadJob& job, int tile) : job_(job), tile_(tile), sum_{} {
+  __device__ __forceinline__ TileSpread(const SpreadJob& job, int tile) : job_(job), sum_{} {
     KERNOPS_EACH(a, D) {
       at_[a] = tile % job.grid.tiles[a];
       tile /= job.grid.tiles[a];
@@ -128,7 +128,6 @@ template <int D> class TileSpread {
   }
 
   const SpreadJob& job_;
-  const int tile_;
   int at_[3];
   double sum_[each];
 };
