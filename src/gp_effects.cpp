@@ -355,6 +355,25 @@ template <class X, class Y> double column_product(const WhiteMatrix& white, int 
   return sum;
 }
 
+// Computes the sums of squares of effects_square_adjoint(), and returns the derivatives with respect to the entries of
+// U C for a diagonal d of D.
+std::vector<double> slopes_of_squares(const WhiteMatrix& white, int size, const double* d, int threads,
+                                      double* squares) {
+  std::vector<double> by_entry(white.value.size());
+  const auto differentiate = [&](int c, const std::vector<int>& filled, const std::vector<double>& sum, Count) {
+    const auto entry = [&](int row) { return row == c ? 0 : sum[size_t(row)] / (d[c] * d[row]); };
+    for (const int row : filled) squares[c] += entry(row) * sum[size_t(row)];
+    for (Count t = white.by_column[size_t(c)]; t < white.by_column[size_t(c) + 1]; ++t) {
+      const size_t i = size_t(white.of_row[size_t(t)]);
+      double& total = by_entry[size_t(white.entry[size_t(t)])];
+      for (Count k = white.start[i]; k < white.start[i + 1]; ++k)
+        total += 2 * entry(white.column[size_t(k)]) * white.value[size_t(k)];
+    }
+  };
+  each_gram_column(white, size, threads, Triangle::both, std::atomic<bool>(false), differentiate);
+  return by_entry;
+}
+
 }  // namespace
 
 // The gradient of a function of the matrix C' U' U C with respect to the weights and to the logarithms of the standard
@@ -398,8 +417,7 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
 // The function returns the derivatives of half the sum of the squared entries of X with respect to the weights and to
 // the logarithms of the standard deviations of U. D is treated as a constant. The function also returns `squares`, the
 // sum of squares of each column of X, and two numbers for each of the given pairs of columns: `gram`, the entry of G,
-// and `image`, the entry of D^-1 F D^-1 G. The columns of a pair must have entries in a common row. long: one pass over
-// the columns, with the arrays that it writes
+// and `image`, the entry of D^-1 F D^-1 G. The columns of a pair must have entries in a common row.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::NumericVector diagonal, Rcpp::IntegerMatrix pairs, int threads) {
@@ -411,21 +429,8 @@ Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
     const bool in_range = std::all_of(pairs.begin(), pairs.end(), [&](int c) { return c >= 1 && c <= size; });
     if (pairs.nrow() != 2 || !in_range) throw InputError("dim", "a column is out of range");
     const WhiteMatrix white(u, effects, threads);
-    const double* const d = diagonal.begin();
-    std::vector<double> by_entry(white.value.size());
     Rcpp::NumericVector squares = zeros(double(size));
-    double* const to_square = squares.begin();
-    const auto differentiate = [&](int c, const std::vector<int>& filled, const std::vector<double>& sum, Count) {
-      const auto entry = [&](int row) { return row == c ? 0 : sum[size_t(row)] / (d[c] * d[row]); };
-      for (const int row : filled) to_square[c] += entry(row) * sum[size_t(row)];
-      for (Count t = white.by_column[size_t(c)]; t < white.by_column[size_t(c) + 1]; ++t) {
-        const size_t i = size_t(white.of_row[size_t(t)]);
-        double& total = by_entry[size_t(white.entry[size_t(t)])];
-        for (Count k = white.start[i]; k < white.start[i + 1]; ++k)
-          total += 2 * entry(white.column[size_t(k)]) * white.value[size_t(k)];
-      }
-    };
-    each_gram_column(white, size, threads, Triangle::both, std::atomic<bool>(false), differentiate);
+    const std::vector<double> by_entry = slopes_of_squares(white, size, diagonal.begin(), threads, squares.begin());
     Rcpp::NumericVector gram = zeros(double(pairs.ncol())), image = zeros(double(pairs.ncol()));
     double *to_gram = gram.begin(), *to_image = image.begin();
     const int* const pair = pairs.begin();
