@@ -108,6 +108,30 @@ test_that("IndexI() and IndexJ() count rows and columns from 1", {
   })
 })
 
+test_that("exponentials of numbers far below the range are 0, and do not change the results of other rows", {
+  x <- c(-1e30, -Inf, -1, -2000, NaN, -750, 0, -1e5, -20, Inf, -300, 1, -5e3)
+  for (precision in c("float64", "float32")) {
+    for (f in c("Exp(x * y)", "Exp2(x * y)")) {
+      sums <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), c("x = Vi(1)", "y = Vj(1)"), precision = precision)
+      base <- if (f == "Exp(x * y)") exp(1) else 2
+      expected <- replace(base^x, 5, NaN)
+      if (precision == "float32") expected[expected < 1e-38] <- 0
+      # the rows in SIMD lanes (one column), and the columns in SIMD lanes
+      for (columns in c(1, 40)) {
+        got <- as.vector(sums(list(x, rep(1, columns)))) / columns
+        expect_equal(got, expected, tolerance = if (precision == "float64") 1e-12 else 1e-5)
+        expect_identical(got == 0, expected == 0)
+      }
+    }
+  }
+})
+
+test_that("exponentials in the range of subnormal doubles have the accuracy of these numbers", {
+  x <- c(-708.5, -715.25, -730, -740, -745)
+  sums <- keops_kernel("Sum_Reduction(Exp(x * y), 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_lte(max(abs(as.vector(sums(list(x, 1))) - exp(x))), 2^-1074)
+})
+
 test_that("operations at special points have the values that the help page promises", {
   promised <- list(
     list("Rsqrt(x)", 0, 0), list("XLogX(x)", 0, 0), list("SinXDivX(x)", 0, 1),

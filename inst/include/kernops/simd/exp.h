@@ -27,6 +27,7 @@ template <> struct ExpConstants<double> {
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa4p-1, ln2_low = -0x1.8432a1b0e2634p-43;
   static constexpr double limit = 1000;  // for larger |x|, exp is 0 or Inf; for smaller |x|, 2^(k / 2) is representable
+  static constexpr double least_exponent = -1075;  // for smaller k, x 2^k is less than the smallest subnormal number
 
   // approximates (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
@@ -47,6 +48,7 @@ template <> struct ExpConstants<float> {
   static constexpr float log2e = 0x1.715476p0f;
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
   static constexpr float limit = 120;
+  static constexpr float least_exponent = -126;  // for smaller k, x 2^k is subnormal
 
   static KERNOPS_INLINE Pack<float> tail(Pack<float> r) {
     return polynomial(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a2p-5, 0x1.123adp-7, 0x1.6a5e34p-10);
@@ -90,21 +92,39 @@ template <class T> KERNOPS_INLINE Pack<T> less_ln2(Pack<T> x, NearestInteger<T> 
   return fma(k.value, Pack<T>(-C::ln2_low), fma(k.value, Pack<T>(-C::ln2_high), x));
 }
 
-template <class T> KERNOPS_INLINE Pack<T> exp_scaled(Pack<T> r, NearestInteger<T> k) {  // exp(r) 2^k
-  return scale(fma(r, fma(r, ExpConstants<T>::tail(r), Pack<T>(1)), Pack<T>(1)), k);
+// Returns exp(r) 2^k. With the instruction scalef, the result is 0 without any arithmetic if k < least_exponent, because
+// scalef takes a hundred times as long if its result underflows, for example in sums of narrow Gaussians. For floats,
+// all subnormal results are 0 (as on a GPU), because many of the exponents of such a sum may have subnormal results.
+template <class T> KERNOPS_INLINE Pack<T> exp_scaled(Pack<T> r, NearestInteger<T> k) {
+  using C = ExpConstants<T>;
+  const Pack<T> x = fma(r, fma(r, C::tail(r), Pack<T>(1)), Pack<T>(1));
+#if KERNOPS_SIMD == 3
+  return scalef_from(C::least_exponent, x, k.value);
+#else
+  return scale(x, k);
+#endif
+}
+
+// Limits the argument of exp() or exp2(). NaN stays NaN. exp_scaled() requires no lower limit with the instruction
+// scalef.
+template <class T> KERNOPS_INLINE Pack<T> keep_in_range(Pack<T> x, T limit) {
+#if KERNOPS_SIMD == 3
+  return smaller(Pack<T>(limit), x);
+#else
+  return keep_within(x, -limit, limit);
+#endif
 }
 
 template <class T> KERNOPS_INLINE Pack<T> exp(Pack<T> x) {
   using C = ExpConstants<T>;
-  x = keep_within(x, -C::limit, C::limit);
+  x = keep_in_range(x, C::limit);
   const NearestInteger<T> k(x, C::log2e);
   return exp_scaled(less_ln2(x, k), k);
 }
 
 template <class T> KERNOPS_INLINE Pack<T> exp2(Pack<T> x) {
   using C = ExpConstants<T>;
-  const T limit = C::limit * T(1.25);
-  x = keep_within(x, -limit, limit);
+  x = keep_in_range(x, C::limit * T(1.25));
   const NearestInteger<T> k(x, 1);
   const Pack<T> r = x - k.value;
   return exp_scaled(fma(r, Pack<T>(C::ln2_high), r * C::ln2_low), k);

@@ -100,6 +100,13 @@ template <class T> KERNOPS_INLINE Pack<T> trunc(Pack<T> x) { return copysign(flo
 #if KERNOPS_SIMD == 3  // x 2^k for whole k
 KERNOPS_INLINE Pack<double> scalef(Pack<double> x, Pack<double> k) { return KERNOPS_INTRINSIC(scalef, pd, x.v, k.v); }
 KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS_INTRINSIC(scalef, ps, x.v, k.v); }
+// Returns 0 where k < least, and scalef(x, k) elsewhere.
+KERNOPS_INLINE Pack<double> scalef_from(double least, Pack<double> x, Pack<double> k) {
+  return _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(k.v, Pack<double>(least).v, _CMP_NLT_UQ), x.v, k.v);
+}
+KERNOPS_INLINE Pack<float> scalef_from(float least, Pack<float> x, Pack<float> k) {
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(k.v, Pack<float>(least).v, _CMP_NLT_UQ), x.v, k.v);
+}
 #endif
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
