@@ -92,9 +92,10 @@ template <class T> KERNOPS_INLINE Pack<T> less_ln2(Pack<T> x, NearestInteger<T> 
   return fma(k.value, Pack<T>(-C::ln2_low), fma(k.value, Pack<T>(-C::ln2_high), x));
 }
 
-// Returns exp(r) 2^k. With the instruction scalef, the result is 0 without any arithmetic if k < least_exponent, because
-// scalef takes a hundred times as long if its result underflows, for example in sums of narrow Gaussians. For floats,
-// all subnormal results are 0 (as on a GPU), because many of the exponents of such a sum may have subnormal results.
+// Returns exp(r) 2^k. With the instruction scalef, the result is 0 without any arithmetic if k < least_exponent,
+// because scalef takes a hundred times as long if its result underflows, for example in sums of narrow Gaussians. For
+// floats, all subnormal results are 0 (as on a GPU), because many of the exponents of such a sum may have subnormal
+// results.
 template <class T> KERNOPS_INLINE Pack<T> exp_scaled(Pack<T> r, NearestInteger<T> k) {
   using C = ExpConstants<T>;
   const Pack<T> x = fma(r, fma(r, C::tail(r), Pack<T>(1)), Pack<T>(1));
