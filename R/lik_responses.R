@@ -31,7 +31,7 @@ constant_coefficients <- function(x, decomposed) {
   qr.coef(decomposed, rep(1, nrow(x)))
 }
 
-# The responses in the form that response_products() reads: residuals of least squares, in the order of the points,
+# The responses in the form that responses_products() reads: residuals of least squares, in the order of the points,
 # divided by their standard deviations `sd`; `beta` are the coefficients of the trend that was removed. `constant` marks
 # responses without variation.
 standard_responses <- function(y, sets) {
@@ -49,7 +49,7 @@ standard_responses <- function(y, sets) {
 }
 
 # -2 times the profile log-likelihood, the scale and the coefficients of each standardised response, computed from the
-# result of response_products().
+# result of responses_products().
 profiled_products <- function(products, n, reml) {
   root <- products$root
   p <- nrow(root)

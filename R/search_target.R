@@ -58,8 +58,7 @@ descend_all <- function(starts, target, search) {
 }
 
 many_workers <- function() {
-  is.null(the$alone) && requireNamespace("future", quietly = TRUE) &&
-    requireNamespace("future.apply", quietly = TRUE) && future::nbrOfWorkers() > 1
+  is.null(the$alone) && has_future() && requireNamespace("future.apply", quietly = TRUE) && future::nbrOfWorkers() > 1
 }
 
 # Changes a target so that each evaluation reports the progress of the search, on the progress bar and on request by a

@@ -1,4 +1,5 @@
 // The R interface of the posterior precision of R/lik_laplace_vecchia.R.
+#include "neighbours/lanes.h"
 #include "neighbours/posterior.h"
 
 #include "border.h"
@@ -53,8 +54,19 @@ struct Columns {
   Settings settings;
 };
 
-// Calls each(columns) for groups of the columns of b, and returns the results. Groups are as large as possible while
-// each thread has at least one group.
+// Calls each(first, count, settings) for groups of columns. Groups are as large as possible while each thread has at
+// least one group.
+template <class Each> void in_groups(Count columns, int threads, const Each& each) {
+  const Count together = std::min<Count>(neighbours::lanes, std::max<Count>(1, ceil_div(columns, threads)));
+  const Count parts = ceil_div(columns, together);
+  const int workers = std::max(1, std::min(threads, int(parts)));
+  parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
+    const Count first = part * together;
+    each(first, std::min(together, columns - first), for_threads(threads / workers));
+  });
+}
+
+// Calls each(columns) for groups of the columns of b, and returns the results.
 template <class Each>
 Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMatrix& b, int threads,
                                const Each& each) {
@@ -62,14 +74,10 @@ Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMa
   const double* const from = of_length(b, n * columns);
   Rcpp::NumericMatrix out = zeros(int(n), int(columns));
   double* const to = out.begin();
-  const Count together = std::min(posterior.columns_together(), std::max<Count>(1, ceil_div(columns, threads)));
-  const Count parts = ceil_div(columns, together);
-  const int workers = std::max(1, std::min(threads, int(parts)));
-  parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
-    const Count first = part * together, count = std::min(together, columns - first);
+  in_groups(columns, threads, [&](Count first, Count count, const Settings& settings) {
     const std::vector<double> right = inward(posterior, from + first * n, count);
     std::vector<double> result(right.size());
-    each(Columns{first, count, right.data(), result.data(), for_threads(threads / workers)});
+    each(Columns{first, count, right.data(), result.data(), settings});
     for (Count c = 0; c < count; ++c) outward(posterior, result.data() + c * n, to + (first + c) * n);
   });
   return out;
@@ -239,12 +247,11 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
     const Count n = posterior.length(), columns = z.ncol();
     const double *const d = of_length(diagonal, posterior.points()), *const from = of_length(z, n * columns);
     std::vector<neighbours::LanczosRun> runs(static_cast<size_t>(columns));
-    const int workers = std::max(1, std::min(threads, int(columns)));
-    const Settings within = for_threads(threads / workers);
-    parallel_for(columns, workers, with_threads(threads), [&](Count c, Count) {
-      std::vector<double> b = inward(posterior, from + c * n), x(static_cast<size_t>(n), 0.0);
-      posterior.multiply_by_factor(b.data(), within);
-      posterior.solve(d, b.data(), x.data(), tol, most, within, &runs[size_t(c)]);
+    in_groups(columns, threads, [&](Count first, Count count, const Settings& settings) {
+      std::vector<double> b = inward(posterior, from + first * n, count), x(b.size(), 0.0);
+      for (Count c = 0; c < count; ++c) posterior.multiply_by_factor(b.data() + c * n, settings);
+      int steps[neighbours::lanes];
+      posterior.solve_columns(d, b.data(), x.data(), count, tol, most, settings, steps, &runs[size_t(first)]);
     });
     Rcpp::NumericMatrix step(most, int(columns)), ratio(most, int(columns));
     std::fill(step.begin(), step.end(), NA_REAL), std::fill(ratio.begin(), ratio.end(), NA_REAL);

@@ -54,6 +54,8 @@ class SparseCholesky {
   // Computes L^-1 P x (first), P' L'^-1 x (second) or S^-1 x (both) for `columns` columns of n numbers.
   enum class Half { first, second, both };
   void solve(double* x, Count columns, Half half, const Settings& settings) const;
+  // Does the same for one `Number` per row: a double, or the numbers of some columns in lanes (neighbours/lanes.h).
+  template <class Number> void solve(Number* x, Half half) const;
   void multiply(double* x) const;  // replaces x by P' L x
   // Computes the entries of S^-1 at the positions of the entries of S.
   void invert(double* values, const Settings& settings) const;
@@ -90,7 +92,7 @@ class SparseCholesky {
     const int k = j - node.first;
     return {rows(node) + k, values.data() + node.value + Count(k) * (node.height + 1), node.height - k};
   }
-  void solve_column(double* x, double* workspace, Half half) const;
+  template <class Number> void solve_column(Number* x, Number* workspace, Half half) const;
   Numbers inverse(const Settings& settings) const;  // the entries of (L L')^-1 in the blocks of L
   void invert_node(const Node& node, std::vector<int>& slot, Numbers& z, const Settings& settings) const;
 

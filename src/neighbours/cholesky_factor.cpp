@@ -5,6 +5,7 @@
 
 #include "cpu/cpu.h"
 #include "neighbours/cholesky.h"
+#include "neighbours/lanes.h"
 #include "run/parallel_for.h"
 
 namespace kernops::neighbours {
@@ -117,12 +118,12 @@ double SparseCholesky::logdet() const {
   return sum;
 }
 
-void SparseCholesky::solve_column(double* x, double* workspace, Half half) const {
+template <class Number> void SparseCholesky::solve_column(Number* x, Number* workspace, Half half) const {
   if (half != Half::second) {
     for (int j = 0; j < n_; ++j) workspace[position_[size_t(j)]] = x[j];
     for (int j = 0; j < n_; ++j) {
       const Column l = column(j, value_);
-      const double solved = workspace[j] /= l.value[0];
+      const Number solved = workspace[j] /= l.value[0];
       for (int k = 1; k < l.length; ++k) workspace[l.row[k]] -= l.value[k] * solved;
     }
   } else {
@@ -134,7 +135,7 @@ void SparseCholesky::solve_column(double* x, double* workspace, Half half) const
   }
   for (int j = n_; j-- > 0;) {
     const Column l = column(j, value_);
-    double sum = workspace[j];
+    Number sum = workspace[j];
     for (int k = 1; k < l.length; ++k) sum -= l.value[k] * workspace[l.row[k]];
     workspace[j] = sum / l.value[0];
   }
@@ -149,6 +150,13 @@ void SparseCholesky::solve(double* x, Count columns, Half half, const Settings& 
     solve_column(x + column * n_, workspace[size_t(worker)].data(), half);
   });
 }
+
+template <class Number> void SparseCholesky::solve(Number* x, Half half) const {
+  std::vector<Number> workspace(static_cast<size_t>(n_));
+  solve_column(x, workspace.data(), half);
+}
+template void SparseCholesky::solve(double*, Half) const;
+template void SparseCholesky::solve(Lanes*, Half) const;
 
 void SparseCholesky::multiply(double* x) const {
   Numbers product(static_cast<size_t>(n_), 0.0);

@@ -110,10 +110,10 @@ class Posterior {
   // the preconditioner; returns the number of steps.
   int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
             LanczosRun* run = nullptr) const;
-  // Solves for several columns of b and x, at most columns_together(). Each column has its own number of steps.
+  // Solves for several columns of b and x, at most `lanes` (neighbours/lanes.h). Each column has its own number of
+  // steps. Unless `runs` is null, it has an element for each column.
   void solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
-                     const Settings& settings, int* steps) const;
-  Count columns_together() const;
+                     const Settings& settings, int* steps, LanczosRun* runs = nullptr) const;
   // For several columns, multiply() computes (Q + D) x, and solve_by_factor() computes (L L')^-1 b for the factor that
   // was computed last.
   void multiply(const double* diagonal, const double* x, double* y, Count columns, const Settings& settings) const;
@@ -201,8 +201,8 @@ class Posterior {
   void times(const double* diagonal, const Number* x, Number* y, const Settings& settings) const;
   template <class Number>
   void iterate(const double* diagonal, const Number* b, Number* x, double tol, int most, const Settings& settings,
-               int* steps, LanczosRun* run) const;
-  void add_effects(const double* x, double* y) const;
+               int* steps, LanczosRun* runs) const;
+  template <class Number> void add_effects(const Number* x, Number* y) const;
   double covariance(Count i, int effect) const;  // entry of the inverse; 0 outside of the pattern
   // The following functions are defined in neighbours/posterior_border.cpp.
   void place_effects(const std::vector<int>& dense);
@@ -210,8 +210,8 @@ class Posterior {
   void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;
   void invert_border(const Settings& settings);
   double invert_row_beside(Count i, double* sum) const;
-  void add_border(const double* x, double* y, const Settings& settings) const;
-  void precondition_border(const double* r, double* x, const Settings& settings) const;
+  template <class Number> void add_border(const Number* x, Number* y, const Settings& settings) const;
+  template <class Number> void precondition_border(const Number* r, Number* x, const Settings& settings) const;
   void multiply_by_border(const Numbers& z, double* x) const;
   double logdet_border() const;
   template <class Number> void precondition(const Number* r, Number* x, const Settings& settings) const;

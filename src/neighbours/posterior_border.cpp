@@ -2,6 +2,7 @@
 #include <Eigen/Cholesky>
 #include <vector>
 
+#include "neighbours/lanes.h"
 #include "neighbours/posterior.h"
 #include "run/rows.h"
 
@@ -27,6 +28,34 @@ template <class Product> Matrix sum_of_products(Count columns, const Settings& s
   std::vector<Matrix> parts(static_cast<size_t>(ceil_div(columns, together)));
   by_columns(columns, settings, [&](Count first, Count count, size_t part) { parts[part] = product(first, count); });
   for (size_t part = 1; part < parts.size(); ++part) parts[0] += parts[part];
+  return parts[0];
+}
+
+// Products of the columns a of a matrix with `rows` rows. A `Number` is a double or a pack of lanes; each lane has the
+// digits of a product of doubles, because sums have the same order.
+template <class Number> void add_multiple(Number factor, const double* a, Count rows, Number* to) {
+  for (Count k = 0; k < rows; ++k) to[k] += a[k] * factor;
+}
+template <class Number> Number inner_product(const double* a, const Number* b, Count rows) {
+  Number sum[4] = {constant<Number>(0), constant<Number>(0), constant<Number>(0), constant<Number>(0)};
+  Count k = 0;
+  for (; k + 4 <= rows; k += 4)
+    for (Count s = 0; s < 4; ++s) sum[s] += a[k + s] * b[k + s];
+  for (; k < rows; ++k) sum[0] += a[k] * b[k];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+// Returns the sum of factor(i) times column i. factor(i) is called once for each column.
+template <class Number, class Factor>
+std::vector<Number> sum_of_columns(const Matrix& columns, const Settings& settings, const Factor& factor) {
+  const std::vector<Number> none(size_t(columns.rows()), constant<Number>(0));
+  std::vector<std::vector<Number>> parts(static_cast<size_t>(ceil_div(columns.cols(), together)), none);
+  by_columns(columns.cols(), settings, [&](Count first, Count count, size_t part) {
+    for (Count i = first; i < first + count; ++i)
+      add_multiple<Number>(factor(i), columns.col(i).data(), columns.rows(), parts[part].data());
+  });
+  for (size_t part = 1; part < parts.size(); ++part)
+    for (size_t k = 0; k < none.size(); ++k) parts[0][k] += parts[part][k];
   return parts[0];
 }
 
@@ -137,36 +166,41 @@ double Posterior::invert_row_beside(Count i, double* sum) const {
   return -share.dot(border_.inverse.col(i));
 }
 
-void Posterior::add_border(const double* x, double* y, const Settings& settings) const {
-  if (!border_.width) return;
-  using Vector = Eigen::Map<const Eigen::VectorXd>;
-  const Vector points(x, n_), border(x + n_, border_.width);
-  Eigen::Map<Eigen::VectorXd> sums(y, n_);
-  const Matrix from_points = sum_of_products(n_, settings, [&](Count first, Count count) -> Matrix {
-    const auto across = border_.across.middleCols(first, count);
-    sums.segment(first, count).noalias() += across.transpose() * border;
-    return across * points.segment(first, count);
+template <class Number> void Posterior::add_border(const Number* x, Number* y, const Settings& settings) const {
+  const Count width = border_.width;
+  if (!width) return;
+  const std::vector<Number> from_points = sum_of_columns<Number>(border_.across, settings, [&](Count i) {
+    y[i] += inner_product(border_.across.col(i).data(), x + n_, width);
+    return x[i];
   });
-  Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = from_points + border_.within * border;
+  for (Count k = 0; k < width; ++k)
+    y[n_ + k] = from_points[size_t(k)] + inner_product(border_.within.col(k).data(), x + n_, width);
 }
 
 // The step of the preconditioner for the border. On entry, the elements of x for the points are L^-1 r. The function
 // computes the solution for the border from them, and then subtracts the border's contribution from them.
-void Posterior::precondition_border(const double* r, double* x, const Settings& settings) const {
-  if (!border_.width) return;
-  Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);
-  const Matrix from_points = sum_of_products(n_, settings, [&](Count first, Count count) -> Matrix {
-    Eigen::VectorXd scaled = points.segment(first, count);
-    for (Count i = std::max(first, head_); i < first + count; ++i) scaled[i - first] /= pivot_[size_t(i)];
-    return border_.factor.middleCols(first, count) * scaled;
-  });
-  border = Eigen::Map<const Eigen::VectorXd>(r + n_, border_.width) - from_points;
-  border_.solve_root(border);
-  border_.root.triangularView<Eigen::Lower>().transpose().solveInPlace(border);
-  by_columns(n_, settings, [&](Count first, Count count, size_t) {
-    points.segment(first, count).noalias() -= border_.factor.middleCols(first, count).transpose() * border;
-  });
+template <class Number>
+void Posterior::precondition_border(const Number* r, Number* x, const Settings& settings) const {
+  const Count width = border_.width;
+  if (!width) return;
+  const Matrix &factor = border_.factor, &root = border_.root;
+  const std::vector<Number> from_points = sum_of_columns<Number>(
+      factor, settings, [&](Count i) -> Number { return i < head_ ? x[i] : Number(x[i] / pivot_[size_t(i)]); });
+  Number* const border = x + n_;
+  for (Count k = 0; k < width; ++k) border[k] = r[n_ + k] - from_points[size_t(k)];
+  for (Count k = 0; k < width; ++k) {
+    border[k] /= root(k, k);
+    add_multiple<Number>(-border[k], root.col(k).data() + k + 1, width - k - 1, border + k + 1);
+  }
+  for (Count k = width; k-- > 0;)
+    border[k] = (border[k] - inner_product(root.col(k).data() + k + 1, border + k + 1, width - k - 1)) / root(k, k);
+  each_row(n_, together, settings, [&](Count i, Count) { x[i] -= inner_product(factor.col(i).data(), border, width); });
 }
+
+template void Posterior::add_border(const double*, double*, const Settings&) const;
+template void Posterior::add_border(const Lanes*, Lanes*, const Settings&) const;
+template void Posterior::precondition_border(const double*, double*, const Settings&) const;
+template void Posterior::precondition_border(const Lanes*, Lanes*, const Settings&) const;
 
 // Computes the elements of L x for the border. `z` has the elements of x for the points, scaled like the columns of L.
 void Posterior::multiply_by_border(const Numbers& z, double* x) const {

@@ -1,5 +1,5 @@
-// Products with a posterior precision and with its factor. If there are no effects, several columns are multiplied
-// together, see neighbours/lanes.h.
+// Products with a posterior precision and with its factor, for one column or for several columns together, see
+// neighbours/lanes.h.
 #include <cmath>
 
 #include "neighbours/lanes.h"
@@ -29,10 +29,10 @@ void Posterior::times(const double* diagonal, const Number* x, Number* y, const 
       sum -= by_column_[size_t(k)] * whitened[size_t(set_entry_[size_t(k)] / m_)];
     y[i] = sum;
   });
-  if constexpr (width<Number> == 1) add_effects(x, y), add_border(x, y, settings);
+  add_effects(x, y), add_border(x, y, settings);
 }
 
-void Posterior::add_effects(const double* x, double* y) const {
+template <class Number> void Posterior::add_effects(const Number* x, Number* y) const {
   const auto add = [&](Count i, Count effect, double entry) { y[i] += entry * x[effect], y[effect] += entry * x[i]; };
   for (Count e = 0; e < effects_.count; ++e)
     for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
@@ -53,14 +53,12 @@ template <class Number> void Posterior::precondition(const Number* r, Number* x,
     wait_for_later(i, after);
     before(i);
   });
-  if constexpr (width<Number> == 1) {
-    if (head_) {
-      each_row(head_, 16, settings, [&](Count e, Count) { before(e); });
-      within_->solve(x, 1, SparseCholesky::Half::first, settings);
-    }
-    precondition_border(r, x, settings);
-    if (head_) within_->solve(x, 1, SparseCholesky::Half::second, settings);
+  if (head_) {
+    each_row(head_, 16, settings, [&](Count e, Count) { before(e); });
+    within_->solve(x, SparseCholesky::Half::first);
   }
+  precondition_border(r, x, settings);
+  if (head_) within_->solve(x, SparseCholesky::Half::second);
   rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
     if (i < head_) return;
     wait_for_earlier(i, after);

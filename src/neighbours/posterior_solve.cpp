@@ -34,6 +34,13 @@ template <class Number> Number of_open_lanes(Number x, const int* steps) {
   return x;
 }
 
+// Adds the coefficients of the lanes that have not ended to their runs.
+template <class Number>
+void record(Number x, const int* steps, LanczosRun* runs, std::vector<double> LanczosRun::*coefficients) {
+  for (int lane = 0; runs && lane < width<Number>; ++lane)
+    if (steps[lane] < 0) (runs[lane].*coefficients).push_back(lanes_of(x)[lane]);
+}
+
 // Converts several columns of n numbers to lanes; the next function converts lanes to columns.
 std::vector<Lanes> to_lanes(const double* x, Count n, Count columns) {
   std::vector<Lanes> to(size_t(n), Lanes::Zero());
@@ -63,7 +70,7 @@ template <class Apply> void in_lanes(const double* x, double* y, Count n, Count 
 // column does not depend on the other lanes.
 template <class Number>
 void Posterior::iterate(const double* diagonal, const Number* b, Number* x, double tol, int most,
-                        const Settings& settings, int* steps, LanczosRun* run) const {
+                        const Settings& settings, int* steps, LanczosRun* runs) const {
   using std::sqrt;
   const Count n = length();
   std::vector<Number> r(b, b + n), z(size_t(n), constant<Number>(0)), p(z), image(z);
@@ -77,7 +84,7 @@ void Posterior::iterate(const double* diagonal, const Number* b, Number* x, doub
     precondition(r.data(), z.data(), settings);
     const Number now = dot(r, z);
     if (step > 0) ratio = of_open_lanes<Number>(now / before, steps);
-    if (run && step > 0) run->ratio.push_back(lanes_of(ratio)[0]);
+    if (step > 0) record(ratio, steps, runs, &LanczosRun::ratio);
     for (Count i = 0; i < n; ++i) p[size_t(i)] = z[size_t(i)] + ratio * p[size_t(i)];
     before = now;
     times(diagonal, p.data(), image.data(), settings);
@@ -86,7 +93,7 @@ void Posterior::iterate(const double* diagonal, const Number* b, Number* x, doub
       if (steps[lane] < 0 && !std::isfinite(lanes_of(length)[lane])) steps[lane] = most;
     if (width<Number> == 1 && *steps >= 0) return;
     length = of_open_lanes<Number>(length, steps);
-    if (run) run->step.push_back(lanes_of(length)[0]);
+    record(length, steps, runs, &LanczosRun::step);
     for (Count i = 0; i < n; ++i) x[i] += length * p[size_t(i)], r[size_t(i)] -= length * image[size_t(i)];
   }
 }
@@ -98,19 +105,17 @@ int Posterior::solve(const double* diagonal, const double* b, double* x, double 
   return steps;
 }
 
-Count Posterior::columns_together() const { return effects_.count || border_.width || head_ ? 1 : lanes; }
-
 void Posterior::solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
-                              const Settings& settings, int* steps) const {
+                              const Settings& settings, int* steps, LanczosRun* runs) const {
   const Count n = length();
   if (columns == 1) {
-    *steps = solve(diagonal, b, x, tol, most, settings);
+    *steps = solve(diagonal, b, x, tol, most, settings, runs);
     return;
   }
   const std::vector<Lanes> right = to_lanes(b, n, columns);
   std::vector<Lanes> solution = to_lanes(x, n, columns);
   int taken[lanes];
-  iterate(diagonal, right.data(), solution.data(), tol, most, settings, taken, nullptr);
+  iterate(diagonal, right.data(), solution.data(), tol, most, settings, taken, runs);
   std::copy_n(taken, columns, steps);
   from_lanes(solution, columns, x);
 }

@@ -51,6 +51,22 @@ test_that("the posterior agrees with dense algebra, for weights of both signs", 
   expect_lt(abs(system$error()$logdet), 1e-6)
 })
 
+test_that("columns that are solved together have the solutions and forms of each column alone", {
+  few <- kernops:::latent_sets(kernops:::places_of_parts(parts), parts$field, theta[parts$rows], 6, fit$how, parts,
+                               theta)
+  system <- kernops:::latent_system(few, parts$field, theta[parts$rows], whole = theta)
+  W <- withr::with_seed(2, runif(n, 0.5, 3))
+  b <- withr::with_seed(3, matrix(rnorm(11 * (n + 6)), n + 6))
+  alone <- lapply(1:11, \(k) system$mean(W, b[, k, drop = FALSE]))
+  together <- system$mean(W, b)
+  expect_gt(max(attr(together, "steps")), 2)
+  expect_identical(c(together), unlist(lapply(alone, c)))
+  expect_identical(attr(together, "steps"), vapply(alone, attr, 0L, "steps"))
+  system$logdet(W)
+  forms <- system$posterior$log_forms(b)
+  expect_identical(forms, vapply(1:11, \(k) system$posterior$log_forms(b[, k, drop = FALSE]), 0))
+})
+
 test_that("the gradient agrees with differences of the likelihood with few neighbours", {
   fit <- fit_of_counts(8)
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
