@@ -54,10 +54,6 @@ sparse_posterior <- function(pattern, factor) {
   latest <- NULL
   logdet <- NaN
   alone <- seq_len(pattern$coefficients)
-  if (length(alone)) {
-    factor <- list(weights = cbind(matrix(0, nrow(factor$weights), length(alone)), factor$weights),
-                   sd = c(rep(1, length(alone)), factor$sd))
-  }
   fill <- function() {
     posterior_fill(pattern$held, factor$weights, factor$sd, threads())
     pattern$filled$by <- self

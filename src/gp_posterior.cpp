@@ -54,12 +54,15 @@ struct Columns {
   Settings settings;
 };
 
-// Calls each(first, count, settings) for groups of columns. Groups are as large as possible while each thread has at
-// least one group.
-template <class Each> void in_groups(Count columns, int threads, const Each& each) {
-  const Count together = std::min<Count>(neighbours::lanes, std::max<Count>(1, ceil_div(columns, threads)));
+// Calls each(first, count, settings) for groups of columns of `length` numbers. Groups are as large as possible while
+// each thread has at least one group. If columns are long, all threads process one group after another, so that only
+// one group is in memory.
+template <class Each> void in_groups(Count columns, Count length, int threads, const Each& each) {
+  constexpr Count long_columns = 1 << 18;
+  const int groups = length < long_columns ? threads : 1;
+  const Count together = std::min<Count>(neighbours::lanes, std::max<Count>(1, ceil_div(columns, groups)));
   const Count parts = ceil_div(columns, together);
-  const int workers = std::max(1, std::min(threads, int(parts)));
+  const int workers = std::max(1, std::min(groups, int(parts)));
   parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
     const Count first = part * together;
     each(first, std::min(together, columns - first), for_threads(threads / workers));
@@ -74,7 +77,7 @@ Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMa
   const double* const from = of_length(b, n * columns);
   Rcpp::NumericMatrix out = zeros(int(n), int(columns));
   double* const to = out.begin();
-  in_groups(columns, threads, [&](Count first, Count count, const Settings& settings) {
+  in_groups(columns, n, threads, [&](Count first, Count count, const Settings& settings) {
     const std::vector<double> right = inward(posterior, from + first * n, count);
     std::vector<double> result(right.size());
     each(Columns{first, count, right.data(), result.data(), settings});
@@ -175,8 +178,9 @@ void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMa
 void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, int threads) {
   guard([&] {
     Posterior& posterior = posterior_of(held);
-    of_length(weights, posterior.points() * posterior.neighbours());
-    posterior.fill(weights.begin(), of_length(sd, posterior.points()), for_threads(threads));
+    const Count points = posterior.points() - posterior.effects();
+    of_length(weights, points * posterior.neighbours());
+    posterior.fill(weights.begin(), of_length(sd, points), for_threads(threads));
     return 0;
   });
 }
@@ -247,7 +251,7 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
     const Count n = posterior.length(), columns = z.ncol();
     const double *const d = of_length(diagonal, posterior.points()), *const from = of_length(z, n * columns);
     std::vector<neighbours::LanczosRun> runs(static_cast<size_t>(columns));
-    in_groups(columns, threads, [&](Count first, Count count, const Settings& settings) {
+    in_groups(columns, n, threads, [&](Count first, Count count, const Settings& settings) {
       std::vector<double> b = inward(posterior, from + first * n, count), x(b.size(), 0.0);
       for (Count c = 0; c < count; ++c) posterior.multiply_by_factor(b.data() + c * n, settings);
       int steps[neighbours::lanes];

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "neighbours/sparse_inverse.h"
+#include "run/huge_pages.h"
 #include "run/rows.h"
 
 namespace kernops::neighbours {
@@ -40,6 +41,7 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, Observe
   inverse_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
   across_.assign(effects_.column.size(), 0.0), within_entry_.assign(effects_.within_row.size(), 0.0);
   find_entries_of_effects(), place_effects(dense);
+  release_freed_memory();
 }
 
 void Posterior::find_entries_of_effects() {
@@ -93,10 +95,13 @@ void Posterior::find_later() {
 }
 
 void Posterior::fill(const double* weights, const double* sd, const Settings& settings) {
-  precision_.resize(size_t(n_)), by_column_.resize(neighbour_.size());
-  each_row(n_, unit, settings, [&](Count set, Count) {
-    precision_[size_t(set)] = 1 / (sd[set] * sd[set]);
-    for (Count k = set * m_; k < (set + 1) * m_; ++k) weights_[size_t(k)] = weights[set * m_ + slot_[size_t(k)]];
+  precision_.assign(size_t(n_), 1.0), by_column_.resize(neighbour_.size());
+  const Count effects = effects_.count;
+  std::fill_n(weights_.begin(), effects * m_, 0.0);
+  each_row(n_ - effects, unit, settings, [&](Count point, Count) {
+    const Count set = effects + point;
+    precision_[size_t(set)] = 1 / (sd[point] * sd[point]);
+    for (Count k = set * m_; k < (set + 1) * m_; ++k) weights_[size_t(k)] = weights[point * m_ + slot_[size_t(k)]];
   });
   each_row(n_, unit, settings, [&](Count i, Count) {
     for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
@@ -108,16 +113,21 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
 // Stores the diagonal of Q, and stores the other entries of Q in the memory of the inverse; factor() then adds the
 // entries of D.
 void Posterior::set_entries(const Settings& settings) {
-  each_row(n_, unit, settings, [&](Count i, Count) {
-    std::fill(inverse_.begin() + start_[size_t(i)], inverse_.begin() + start_[size_t(i + 1)], 0.0);
+  // for each worker, the positions in the pattern of the columns of its latest rows
+  std::vector<std::vector<int>> positions(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
+  each_row(n_, unit, settings, [&](Count i, Count worker) {
+    std::vector<int>& position = positions[size_t(worker)];
+    const Count begin = start_[size_t(i)], end = start_[size_t(i + 1)];
+    for (Count k = begin; k < end; ++k) position[size_t(column_[size_t(k)])] = int(k), inverse_[size_t(k)] = 0;
     double variance = 0;
     each_set(i, [&](Count set, int slot) {
       const double* const own = weights_.data() + set * m_;
       const double contrast = slot < m_ ? -own[slot] : 1, scaled = contrast * precision_[size_t(set)];
       variance += contrast * scaled;
-      const int* const place = place_.data() + set * pairs() + before(slot);
-      for (int s = 0; s < slot; ++s)
-        if (place[s] >= 0) inverse_[size_t(place[s])] -= own[s] * scaled;
+      for (int s = 0; s < slot; ++s) {
+        const int near = member(set, s), k = near < 0 ? -1 : position[size_t(near)];
+        if (k >= begin && k < end) inverse_[size_t(k)] -= own[s] * scaled;
+      }
     });
     diagonal_[size_t(i)] = variance;
   });
@@ -142,17 +152,20 @@ double Posterior::differentiate_set(Count set, const double* f, const double* g,
                                     double* product) const {
   for (int s = 0; s < m_; ++s) q[s] = -weights_[size_t(set * m_ + s)];
   q[m_] = 1;
-  const int* place = place_.data() + set * pairs();
   double by_f = 0, by_g = 0;
-  for (int t = 0; t <= m_; ++t, place += t - 1) {
+  for (int t = 0; t <= m_; ++t) {
     const int i = member(set, t);
     product[t] = 0;
     if (i < 0) continue;
     by_f += q[t] * f[i], by_g += q[t] * g[i];
     product[t] = q[t] * inverse_diagonal_[size_t(i)];
+    const auto end = column_.begin() + start_[size_t(i + 1)];
+    auto column = column_.begin() + start_[size_t(i)];
     for (int s = 0; s < t; ++s) {
-      if (place[s] < 0) continue;
-      const double entry = inverse_[size_t(place[s])];
+      if (member(set, s) < 0) continue;
+      column = std::lower_bound(column, end, member(set, s));
+      if (column == end || *column != member(set, s)) continue;
+      const double entry = inverse_[size_t(column - column_.begin())];
       product[t] += q[s] * entry, product[s] += q[t] * entry;
     }
   }

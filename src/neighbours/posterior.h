@@ -94,7 +94,8 @@ class Posterior {
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
-  void fill(const double* weights, const double* sd, const Settings& settings);  // sets Q
+  // Sets Q from the rows of U of the points after the effects.
+  void fill(const double* weights, const double* sd, const Settings& settings);
   // Sets the off-diagonal entries of D. `across` has the entries of pairs of a point and an effect that is observed
   // with it. `within` has the entries of pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
@@ -137,17 +138,14 @@ class Posterior {
   // respect to the weights and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
-  // The bytes in use after fill() and factor(). The terms of the sum belong to the pairs of each set, the entries of
-  // the pattern, the neighbours, and the border.
+  // The bytes in use after fill() and factor(). The terms of the sum belong to the entries of the pattern, the
+  // neighbours, and the border.
   double bytes() const {
-    return 4.0 * double(place_.size()) + 36.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
-           24.0 * double(n_ * border_.width);
+    return 36.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) + 24.0 * double(n_ * border_.width);
   }
 
  private:
-  // The number of pairs in the set of a point and its neighbours; the point itself is the last member of the set.
-  Count pairs() const { return before(m_ + 1); }
-  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of slots before `slot`
+  // A member of the set of a point and its ascending neighbours; the point itself is the last member of the set.
   int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
   // Calls each(set, slot) for each set that contains point i, in slot `slot`.
   template <class Each> void each_set(Count i, const Each& each) const {
@@ -229,7 +227,6 @@ class Posterior {
   LargeVector<double> weights_, by_column_;
   Numbers precision_, set_start_;
   LargeVector<int> set_entry_;
-  LargeVector<int> place_;  // position in the pattern of each pair of a set
   // The pattern: the earlier points of each row, the later points of each column, and, for each later point, the
   // position of the entry in its row.
   std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first later point that is not in the head

@@ -57,6 +57,30 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
   return first;
 }
 
+// The rows that contain each column: column j is in the rows row[start[j]] .. row[start[j + 1] - 1], in ascending
+// order.
+struct Columns {
+  std::vector<Count> start;
+  LargeVector<int> row;
+};
+
+// Finds the rows that contain each column from `from` on. The rows begin at `from`; row i has the columns first[i][0]
+// .. first[i][length[i] - 1].
+Columns columns_of_rows(const std::vector<const int*>& first, const std::vector<Count>& length, Count from) {
+  Columns columns{std::vector<Count>(length.size() + 1, 0), {}};
+  const auto each = [&](const auto& work) {
+    for (Count i = from; i < Count(length.size()); ++i)
+      for (const int *j = first[size_t(i)], *end = j + length[size_t(i)]; j < end; ++j)
+        if (*j >= from) work(int(i), size_t(*j));
+  };
+  each([&](int, size_t j) { ++columns.start[j + 1]; });
+  std::partial_sum(columns.start.begin(), columns.start.end(), columns.start.begin());
+  columns.row.resize(size_t(columns.start.back()));
+  std::vector<Count> next(columns.start.begin(), columns.start.end() - 1);
+  each([&](int i, size_t j) { columns.row[size_t(next[j]++)] = i; });
+  return columns;
+}
+
 }  // namespace
 
 // A pattern has the rows of the head and, stored by units of rows, the rows of the points after the head. It also has
@@ -118,20 +142,12 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
   }
   std::partial_sum(start_.begin(), start_.end(), start_.begin());
   if (start_.back() > INT_MAX) throw std::length_error("there are too many points and neighbours");
-  column_.resize(size_t(start_.back())), place_.assign(size_t(n_ * pairs()), -1);
-  Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
-  each_row(n_, unit, settings, [&](Count i, Count worker) {
+  column_.resize(size_t(start_.back()));
+  each_row(n_, unit, settings, [&](Count i, Count) {
     const int* const row = i < head_
                                ? head_rows[size_t(i)].data() - start_[size_t(i)]
                                : columns[size_t(i / unit)].data() - start_[size_t(std::max(i / unit * unit, head_))];
-    std::vector<int>& at = found[size_t(worker)];
-    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k)
-      column_[size_t(k)] = row[k], at[size_t(row[k])] = int(k);
-    each_set(i, [&](Count set, int slot) {
-      int* const place = place_.data() + set * pairs() + before(slot);
-      for (int s = 0; s < slot; ++s)
-        if (member(set, s) >= 0) place[s] = at[size_t(member(set, s))];
-    });
+    std::copy(row + start_[size_t(i)], row + start_[size_t(i + 1)], column_.begin() + start_[size_t(i)]);
   });
 }
 
@@ -174,10 +190,7 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
   const std::vector<Count> length(start_.begin() + 1, start_.end());
   const std::vector<const int*> first = first_columns(columns, length, effects_.count);
-  Lists later(static_cast<size_t>(n_));
-  for (Count i = head; i < n_; ++i)
-    for (Count k = 0; k < length[size_t(i)]; ++k)
-      if (first[size_t(i)][k] >= head) later[size_t(first[size_t(i)][k])].push_back(int(i));
+  const Columns later = columns_of_rows(first, length, head);
   Pattern pattern{head, length, Lists(columns.size()), {}, nullptr};
   Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(effects_.count), -1));
   each_row(n_, unit, settings, [&](Count i, Count worker) {
@@ -191,7 +204,7 @@ Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head
       }
     };
     add_effects_of(i);
-    for (const int j : later[size_t(i)]) add_effects_of(j);
+    for (Count t = later.start[size_t(i)]; t < later.start[size_t(i) + 1]; ++t) add_effects_of(later.row[size_t(t)]);
     for (Count k = 0; k < length[size_t(i)]; ++k)
       if (first[size_t(i)][k] >= effects_.count) row.push_back(first[size_t(i)][k]);
     std::sort(row.begin() + std::ptrdiff_t(before), row.end());

@@ -8,6 +8,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace kernops {
 
@@ -22,6 +25,13 @@ inline void* in_huge_pages(void* memory, std::size_t bytes) {
 #endif
   (void)bytes;
   return memory;
+}
+
+// Returns freed memory to the system. Without this call, the C library keeps the memory of millions of small blocks.
+inline void release_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 // An allocator that leaves elements uninitialised, so that the threads that write the elements are the first to access
