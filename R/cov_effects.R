@@ -181,7 +181,7 @@ effect_columns.effect_of_levels <- function(effect, theta, u, known) {
     first[new] <- known + (match(level[new], unique(level[new])) - 1) * effect$size
     known <- max(known, first[new] + effect$size)
   }
-  list(columns = outer(seq_len(effect$size), first, `+`), known = known,
+  list(columns = outer(seq_len(effect$size), as.integer(first), `+`), known = known,
        values = effect_covariates(effect$leaf, u) %*% effect_root(effect, theta))
 }
 
