@@ -129,9 +129,9 @@ class Table : public BesselTable {
     pieces[outside * terms] = nan;
     pieces[zero * terms] = f(0);
   }
-  // True if the function is well approximated by polynomials of few terms. At 0 and at infinity, x^v K_v(x) behaves
-  // like a power of x: x^2v at 0 for v < 0, and x^(v - 1/2) at infinity. The derivative of x^v K_v(x) with respect to v
-  // has a zero.
+  // Returns whether polynomials of 8 terms are accurate enough. For moderate orders, x^v K_v(x) exp(x) and its first
+  // derivative with respect to v change slowly. Other orders need more terms, because the function varies like x^2v
+  // near 0 if v < 0, and like x^(v - 1/2) for large x.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(const BesselFunction& f) const {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;

@@ -128,9 +128,10 @@ class Posterior {
   // are counted from 0, effects from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
   Rows rows() const { return {*this}; }  // rows of the factor that was computed last
-  // Computes the variances of weighted sums of points, one sum per set, by the factor. Contributions to a variance
-  // below `nothing` are ignored. Unless `parts` is null, it has, for each sum, a column with a zero for each point. The
-  // function sets these columns such that the inner product of two columns is the covariance of their sums.
+  // Computes the variances of weighted sums of points, one sum per set, by the factor. If a row contributes less
+  // than the share `nothing` to a variance, its earlier rows are not updated. Unless `parts` is null, it has, for each
+  // sum, a column with a zero for each point. The function sets these columns such that the inner product of two
+  // columns is the covariance of their sums.
   void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
   // Let q_s be the contrast of point s and its neighbours, and M = f f' - (g f' + f g') / 2 + inverse, where invert()
