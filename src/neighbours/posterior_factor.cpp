@@ -7,17 +7,6 @@
 
 namespace kernops::neighbours {
 
-// Requests memory that will soon be read, because the rows of neighbours are scattered in memory.
-template <class T> void fetch(const T* from, Count count) {
-#ifdef __GNUC__
-  constexpr Count line = 64 / Count(sizeof(T));
-  for (Count k = 0; k < count; k += line) __builtin_prefetch(from + k);
-  if (count > 0) __builtin_prefetch(from + count - 1);
-#else
-  (void)from, (void)count;
-#endif
-}
-
 // A row while it is computed: the slot of each point of the row, and the values of the slots. Points that are not in
 // the row have slot 0.
 struct Posterior::OpenRow {
@@ -108,10 +97,6 @@ bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
   double pivot = diagonal_[size_t(i)] + diagonal;
   for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t) {
     const Count later = later_[size_t(t)], at = later_at_[size_t(t)];
-    if (t + 1 < later_start_[size_t(i + 1)]) {
-      const Count next = start_[size_t(later_[size_t(t + 1)])], length_of_next = later_at_[size_t(t + 1)] - next;
-      fetch(column_.data() + next, length_of_next + 1), fetch(factor_.data() + next, length_of_next + 1);
-    }
     const double own = factor_[size_t(at)], share = own / pivot_[size_t(later)];
     later_factor_[size_t(t)] = share, pivot -= own * share;
     const Count first = start_[size_t(later)];
@@ -148,11 +133,6 @@ void Posterior::invert(const Settings& settings) {
     for (Count k = 0; k < length; ++k) {
       const size_t j = size_t(column_[size_t(begin + k)]);
       const Count first = start_[j];
-      if (k + 1 < length) {
-        const size_t next = size_t(column_[size_t(begin + k + 1)]);
-        fetch(column_.data() + start_[next], start_[next + 1] - start_[next]);
-        fetch(inverse_.data() + start_[next], start_[next + 1] - start_[next]);
-      }
       sum[k] += inverse_diagonal_[j] * share[k] +
                 row.add_both(share[k], column_.data() + first, inverse_.data() + first, start_[j + 1] - first);
     }
