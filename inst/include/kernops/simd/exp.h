@@ -27,7 +27,7 @@ template <> struct ExpConstants<double> {
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa4p-1, ln2_low = -0x1.8432a1b0e2634p-43;
   static constexpr double limit = 1000;  // for larger |x|, exp is 0 or Inf; for smaller |x|, 2^(k / 2) is representable
-  static constexpr double least_exponent = -1075;  // for smaller k, x 2^k is less than the smallest subnormal number
+  static constexpr double least_exponent = -1075;  // for smaller k, exp(r) 2^k is rounded to 0
 
   // approximates (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
@@ -48,7 +48,7 @@ template <> struct ExpConstants<float> {
   static constexpr float log2e = 0x1.715476p0f;
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
   static constexpr float limit = 120;
-  static constexpr float least_exponent = -126;  // for smaller k, x 2^k is subnormal
+  static constexpr float least_exponent = -150;
 
   static KERNOPS_INLINE Pack<float> tail(Pack<float> r) {
     return polynomial(r, 0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558a2p-5, 0x1.123adp-7, 0x1.6a5e34p-10);
@@ -93,9 +93,7 @@ template <class T> KERNOPS_INLINE Pack<T> less_ln2(Pack<T> x, NearestInteger<T> 
 }
 
 // Returns exp(r) 2^k. With the instruction scalef, the result is 0 without any arithmetic if k < least_exponent,
-// because scalef takes a hundred times as long if its result underflows, for example in sums of narrow Gaussians. For
-// floats, all subnormal results are 0 (as on a GPU), because many of the exponents of such a sum may have subnormal
-// results.
+// because scalef takes a hundred times as long if its result underflows, for example in sums of narrow Gaussians.
 template <class T> KERNOPS_INLINE Pack<T> exp_scaled(Pack<T> r, NearestInteger<T> k) {
   using C = ExpConstants<T>;
   const Pack<T> x = fma(r, fma(r, C::tail(r), Pack<T>(1)), Pack<T>(1));
