@@ -41,7 +41,8 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, Observe
   inverse_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
   across_.assign(effects_.column.size(), 0.0), within_entry_.assign(effects_.within_row.size(), 0.0);
   find_entries_of_effects(), place_effects(dense);
-  release_freed_memory();
+  constexpr size_t large = 1 << 22;  // entries; releasing memory takes time, which small posteriors do not repay
+  if (column_.size() >= large) release_freed_memory();
 }
 
 void Posterior::find_entries_of_effects() {
